@@ -1,1 +1,1 @@
-"""The models: pure functions over arrays, units in their names, the source's equation in the docstring."""
+"""Models as pure functions over arrays. Names contain units; docstrings name the source's equation."""

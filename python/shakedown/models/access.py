@@ -16,7 +16,7 @@ def total_setup_s(preparation_s: Numbers, handshake_s: Numbers) -> Floats:
 
 
 def round_trips(messages: Numbers) -> Floats:
-    """Round trips of a handshake of N messages, two messages a trip (section 5.2: 10 messages, 5 trips)."""
+    """Round trips of a handshake, two messages per trip (section 5.2: 10 messages, 5 trips)."""
     return floats(messages) / 2.0
 
 
@@ -31,9 +31,7 @@ def corrected_setup_s(total_s: Numbers, extra_delay_s: Numbers, trips: Numbers =
 
 
 def server_response_s(handshake_s: Numbers, network_round_trip_s: Numbers, client_hello_s: Numbers) -> Floats:
-    """SCRT, ServerHello sent to request served, at the server: THT less half a round trip and the client's
-    start.
-    """
+    """SCRT: the server's time from its ServerHello to the end of the request, THT - NRT / 2 - ClientHello."""
     return floats(handshake_s) - floats(network_round_trip_s) / 2.0 - floats(client_hello_s)
 
 
@@ -43,5 +41,5 @@ def resumption_gain(full_s: Numbers, resumed_s: Numbers) -> Floats:
 
 
 def share_without_network(cryptography_s: Numbers, total_s: Numbers, network_s: Numbers) -> Floats:
-    """Cryptography's share of a handshake whose waits for the network are left out (Shin, section V-A)."""
+    """Cryptography's share of a handshake without the waits for the network (Shin, section V-A)."""
     return floats(cryptography_s) / (floats(total_s) - floats(network_s))

@@ -19,6 +19,6 @@ def only_if(condition: npt.NDArray[np.bool_] | np.bool_, values: Floats) -> Floa
 
 
 def distinct(values: Floats) -> Floats:
-    """The values in rising order, each once. ``np.unique`` does it too, but loads numpy's masked arrays."""
+    """The distinct values in ascending order. ``np.unique`` does it too, but loads numpy's masked arrays."""
     ordered = np.sort(values)
     return floats(ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])])

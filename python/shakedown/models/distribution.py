@@ -1,8 +1,7 @@
-"""Distributions of times: weighted points that add, mix and answer for their mean and quantiles.
+"""Distributions of times as weighted points, with sums, mixtures, means and quantiles.
 
-A distribution is a set of points, each with its probability. Sums and mixtures are exact but for the merging
-of points that lie closer together than two thousandths of their distance to the least one; merging keeps the
-mean. Times are seconds.
+Sums and mixtures are exact, except that points are merged if they are closer together than 0.2 % of their
+distance to the smallest point; merging keeps the mean. Times are seconds.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ import numpy.typing as npt
 from shakedown.models.arrays import Floats, Numbers, distinct, floats
 
 RESOLUTION = 2e-3
-"""Distance below which points are merged, relative to that to the least point."""
+"""Distance below which points are merged, relative to their distance to the smallest point."""
 
-_NEAR = 0.05  # of the mean distance to the least point: nearer to it, the resolution is absolute
-_MAX_SUMS = 1_000_000  # of two distributions' points: a sum of more takes seconds, and there are hundreds
-_LIGHTEST = 1e-12  # points less probable than this are left out
-# Shares between which a continuous distribution is cut into points, finer towards its upper tail.
+_NEAR = 0.05  # share of the mean distance to the smallest point; below it, the resolution is absolute
+_MAX_SUMS = 1_000_000  # pairs of points in one sum; more take seconds, and there are hundreds of sums
+_LIGHTEST = 1e-12  # less probable points are dropped
+# Cumulative probabilities at which a continuous distribution is cut into points, finer in the upper tail.
 _CUTS = np.concatenate(
     [
         np.linspace(0.0, 0.9, 46)[:-1],
@@ -37,7 +36,7 @@ _CUTS = np.concatenate(
 
 @dataclass(frozen=True, eq=False)
 class Distribution:
-    """Points in rising order and their probabilities, which sum to 1.
+    """Points in ascending order and their probabilities, which sum to 1.
 
     Attributes:
         values_s: shape ``(points,)``, seconds.
@@ -53,10 +52,10 @@ class Distribution:
 
     @staticmethod
     def of_samples(values_s: Numbers, weights: Numbers | None = None) -> Distribution:
-        """Measured values, each as likely as any other unless weighted.
+        """Measured values, equally likely unless weighted.
 
         Raises:
-            ValueError: without values, or with weights that are negative or sum to nothing.
+            ValueError: without values, or with weights that are negative or sum to zero.
         """
         values = floats(values_s).ravel()
         shares = np.ones(len(values)) if weights is None else floats(weights).ravel()
@@ -66,7 +65,7 @@ class Distribution:
 
     @staticmethod
     def normal(mean_s: float, sd_s: float) -> Distribution:
-        """A normal distribution; what lies below 0 counts as 0 where the mean does not."""
+        """A normal distribution; if the mean is not negative, negative values become 0."""
         if sd_s <= 0.0:
             return Distribution.exactly(mean_s)
         z, shares = _normal_points()
@@ -75,12 +74,12 @@ class Distribution:
 
     @staticmethod
     def lognormal(minimum_s: float, median_s: float, sigma: float) -> Distribution:
-        """A minimum and a lognormal excess; ``median_s`` is the whole's, ``sigma`` that of the excess's
-        logarithm.
+        """A minimum plus a lognormal excess. ``median_s`` is the median of the sum, ``sigma`` the standard
+        deviation of the excess's logarithm.
         """
         if median_s <= minimum_s or sigma <= 0.0:
             return Distribution.exactly(median_s)
-        # Means of the excess between two shares, from partial expectations: E[X; X < x] = e^(s²/2) Φ(z - s).
+        # Mean excess between two cuts, from partial expectations: E[X; X < x] = e^(s²/2) Φ(z - s).
         below = np.array([_standard_normal(z - sigma) for z in _normal_cuts()])
         shares = np.diff(_CUTS)
         excess = math.exp(sigma * sigma / 2.0) * np.diff(below) / shares
@@ -88,7 +87,7 @@ class Distribution:
 
     @staticmethod
     def of_quantiles(points: Iterable[tuple[float, float]]) -> Distribution:
-        """Quantiles as (share at or below, seconds) from share 0 to share 1, straight lines between them."""
+        """Quantiles as (cumulative probability, seconds), from 0 to 1, with linear interpolation."""
         shares, values = (np.array(column) for column in zip(*points, strict=True))
         cuts = distinct(np.concatenate([_CUTS, shares]))
         ends = np.interp(cuts, shares, values)
@@ -108,7 +107,7 @@ class Distribution:
         return np.asarray(total / total[-1])
 
     def quantile(self, share: float) -> float:
-        """The least value that is not exceeded with probability ``share``."""
+        """The smallest value that is not exceeded with probability ``share``."""
         index = int(np.searchsorted(self._cumulative, share * (1.0 - 1e-12)))
         return float(self.values_s[min(index, len(self.values_s) - 1)])
 
@@ -125,7 +124,7 @@ class Distribution:
         return self.quantile(0.99)
 
     def interval(self, share: float = 0.9) -> tuple[float, float]:
-        """The values between which ``share`` of the probability lies, as much of the rest on either side."""
+        """The central interval that contains ``share`` of the probability."""
         return self.quantile((1.0 - share) / 2.0), self.quantile((1.0 + share) / 2.0)
 
     def probability_within(self, limit_s: float) -> float:
@@ -145,7 +144,7 @@ class Distribution:
 
     @cached_property
     def compact(self) -> Distribution:
-        """The same in about a hundred points, finer towards the upper tail; the mean is kept."""
+        """This distribution in about a hundred points, finer towards the upper tail; the mean is kept."""
         if len(self.values_s) <= len(_CUTS):
             return self
         middles = self._cumulative - self.weights / (2.0 * self.weights.sum())
@@ -157,14 +156,14 @@ class Distribution:
 
 
 def _sum_of_products(values: Floats, weights: Floats) -> float:
-    """Their scalar product, the same on every machine: a linear algebra library would share it among threads,
-    which costs more than it saves, and rounds by their number.
+    """The scalar product, equal on every machine. A linear algebra library would use several threads, which
+    cost more than they save, and whose number affects the rounding.
     """
     return float((values * weights).sum())
 
 
 def _merged(values: Floats, weights: Floats) -> Distribution:
-    """Points in order, those closer together than the resolution made one at their mean."""
+    """Points in order; points closer together than the resolution are merged at their mean."""
     if weights.min() <= _LIGHTEST:
         kept = weights > _LIGHTEST
         weights = weights[kept] * (weights.sum() / weights[kept].sum())
@@ -178,7 +177,7 @@ def _merged(values: Floats, weights: Floats) -> Distribution:
 
 
 def _together(cells: npt.NDArray[np.int64], values: Floats, weights: Floats) -> Distribution:
-    """One point a cell, at the mean of what it holds."""
+    """One point per cell, at the mean of its points."""
     mass: Floats = np.bincount(cells, weights).astype(np.float64)
     moment: Floats = np.bincount(cells, weights * values).astype(np.float64)
     filled = mass > 0.0

@@ -1,8 +1,8 @@
-"""EAP-TLS over RADIUS: packets, round trips and bytes that flights take; EAP-AKA for comparison.
+"""EAP-TLS over RADIUS: packets, round trips and bytes of an authentication; EAP-AKA for comparison.
 
 RFC 5216 section 2.1 (fragments and their acknowledgements), RFC 9190 section 2.1 (TLS 1.3: the server ends
-with a protected byte), RFC 3579 (EAP in RADIUS), RFC 4187 and 9048 (EAP-AKA). EAP is lock-step: a packet
-goes out when the one before it was answered, so every fragment costs a round trip, whichever way it goes.
+with a protected byte), RFC 3579 (EAP in RADIUS), RFC 4187 and 9048 (EAP-AKA). EAP is lock-step: each packet
+is sent after the previous one was answered, so every fragment costs a round trip, in either direction.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ TYPED_BYTES = HEADER_BYTES + 1
 TLS_BYTES = TYPED_BYTES + 1
 """An EAP-TLS packet without data: an acknowledgement, or the server's start."""
 LENGTH_BYTES = 4
-"""The flight's length, in the first of several fragments."""
+"""The flight's length, sent in the first of several fragments."""
 MAX_OVERHEAD_BYTES = TLS_BYTES + LENGTH_BYTES
 INDICATION_BYTES = 5 + 1 + 1 + 16
 """A protected byte of TLS 1.3: record header, the byte, its content type, the tag."""
 SESSION_ID_BYTES = 32
-"""In each Hello of TLS 1.3's middlebox compatibility, which EAP does without."""
+"""In each Hello of TLS 1.3's middlebox compatibility mode, which EAP-TLS does not use."""
 
 IDENTITY_BYTES = 1
-"""The shortest name in the clear, which also stands in each request's User-Name."""
+"""The shortest identity in the clear, which each request's User-Name repeats."""
 
 _ACCESS_POINT_BYTES = 29
 """Our access point's other attributes: NAS-Identifier of nine bytes, Service-Type, NAS-Port-Type, Framed-MTU.
@@ -46,9 +46,9 @@ class Packet:
     """An EAP packet.
 
     Attributes:
-        sender: client for the peer, server for the RADIUS server.
-        size_bytes: all of it.
-        flight: index of the flight that it is a fragment of; None for those without TLS data.
+        sender: ``client`` is the peer, ``server`` the RADIUS server.
+        size_bytes: its whole size.
+        flight: index of the flight of which it contains a fragment; None without TLS data.
         first: whether it begins its flight.
     """
 
@@ -60,12 +60,12 @@ class Packet:
 
 @dataclass(frozen=True, slots=True)
 class Exchanged:
-    """What an authentication transmits, both directions, nothing repeated.
+    """What an authentication transmits in both directions, without retransmissions.
 
     Attributes:
         round_trips: Access-Requests, each answered.
         fragments: EAP-TLS packets that hold TLS.
-        eap_bytes, radius_bytes: packets of EAP, and of RADIUS with them in it.
+        eap_bytes, radius_bytes: sizes of the EAP packets, and of the RADIUS packets that contain them.
     """
 
     round_trips: int
@@ -86,16 +86,16 @@ def tls_packets(
     *,
     length_always: bool = False,
 ) -> list[Packet]:
-    """The EAP packets of an authentication, peer and server in turn, from the identity to EAP-Success.
+    """The EAP packets of an authentication, from the identity to EAP-Success; peer and server alternate.
 
     Args:
-        flights: sender and TLS bytes of each, in turn, the client's first; in TLS 1.3 with the server's
-            protected byte and its ticket as the last.
+        flights: sender and TLS bytes of each; they alternate, the client's first. In TLS 1.3 the last one
+            contains the server's ticket and protected byte.
         client_fragment_bytes, server_fragment_bytes: TLS bytes in a fragment.
         length_always: the server writes the flight's length into every fragment, as FreeRADIUS does.
 
     Raises:
-        ValueError: where flights do not alternate from the client's.
+        ValueError: if flights do not alternate, or the first is not the client's.
     """
     if not flights or any(sender != ("client", "server")[i % 2] for i, (sender, _) in enumerate(flights)):
         raise ValueError("flights do not alternate; accepted: the client's first, then each side in turn")
@@ -131,11 +131,11 @@ def aka_packets() -> list[Packet]:
 
 
 def exchanged(packets: Sequence[Packet], *, state_bytes: int = 20) -> Exchanged:
-    """What packets come to over RADIUS.
+    """Round trips, fragments and bytes of packets over RADIUS.
 
     Args:
         packets: from `tls_packets` or `aka_packets`, identity to EAP-Success.
-        state_bytes: the server's State; ours has 20.
+        state_bytes: size of the server's State attribute; our server's has 20 bytes.
     """
     requests = [packet for packet in packets if packet.sender == "client"]
     eap = sum(packet.size_bytes for packet in packets)

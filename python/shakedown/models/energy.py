@@ -1,6 +1,4 @@
-"""Energy per handshake, and how long a battery lasts in the four situations of Kambourakis et al. (section
-6).
-"""
+"""Energy per handshake, and battery life in the four situations of Kambourakis et al. (section 6)."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ class LinkBytes(NamedTuple):
 def byte_energy_j(
     sent_bytes: Numbers, send_j_per_byte: Numbers, received_bytes: Numbers, receive_j_per_byte: Numbers
 ) -> Floats:
-    """Energy of a handshake's messages by bytes."""
+    """Energy of a handshake's messages, from energies per byte."""
     return floats(sent_bytes) * floats(send_j_per_byte) + floats(received_bytes) * floats(receive_j_per_byte)
 
 
@@ -35,11 +33,11 @@ def lifetime_h(capacity_mah: Numbers, mean_current_ma: Numbers, initial_charge: 
 
 
 def mean_current_ma(base_ma: Numbers, active_ma: Numbers, active_s: Numbers, period_s: Numbers) -> Floats:
-    """Mean current when something drawing ``active_ma`` on top of ``base_ma`` runs ``active_s`` of every
+    """Mean current if something that draws ``active_ma`` in addition to ``base_ma`` runs ``active_s`` per
     period.
 
     Situation (c), a handshake every period (10 s in the paper); situation (d), continuous transfer, is
-    ``active_s`` = ``period_s``. Work that does not fit its period fills it.
+    ``active_s`` = ``period_s``. Work that is longer than the period fills it.
     """
     share = floats(active_s).clip(max=floats(period_s)) / floats(period_s)
     return floats(base_ma) + share * floats(active_ma)
@@ -57,12 +55,12 @@ def radio_energy_j(
     send_j_per_byte: float | None = None,
     receive_j_per_byte: float | None = None,
 ) -> float | None:
-    """The radio's energy while a handshake runs: by byte, or sending, receiving and connected without either.
+    """The radio's energy during a handshake: from energies per byte, or from sending, receiving, idle power.
 
-    With both, a base power while connected and what each byte adds to it (as phones are measured).
+    Energies per byte are added to an idle power over the whole time (as phones are measured).
 
     Returns:
-        Joules; None where neither power nor energy a byte is known.
+        Joules; None if neither powers nor energies per byte are known.
     """
     sending_s, receiving_s = 8.0 * sent.up / up_bits_per_s, 8.0 * sent.down / down_bits_per_s
     waiting_s = max(0.0, (elapsed_s or 0.0) - sending_s - receiving_s)

@@ -1,4 +1,4 @@
-"""The duration of a handshake, the rate at which it may be asked for, and the workers that a rate needs."""
+"""The duration of a handshake, the highest rate within a time limit, and the workers that a rate needs."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ def highest_rate_per_s(
     """Highest arrival rate at which a handshake stays within a time limit.
 
     Args:
-        within_s: the promise.
+        within_s: the time limit.
         unloaded: duration without any wait.
         service: the server's time for one handshake.
         workers: number of workers.
-        percentile: None for the mean duration, else the share in per cent of handshakes that must keep the
-            promise.
+        percentile: None to limit the mean duration, else the percentage of handshakes that must stay within
+            the limit.
 
     Returns:
-        Handshakes per second; 0 if the promise fails without load, infinity if the server takes no time.
+        Handshakes per second; 0 if the limit is exceeded without load, infinity if the server takes no time.
     """
     limit = steady_rate_limit_per_s(service.mean_s, workers)
     if not promise_kept(0.0, within_s, unloaded, service, workers, percentile):
@@ -71,13 +71,13 @@ def least_workers(
     most: int = 100_000,
     too_few: int = 0,
 ) -> int | None:
-    """The least number of workers at which a rate keeps a promise; None where none up to ``most`` does.
+    """The smallest number of workers that keeps durations within a limit; None if above ``most``.
 
-    ``too_few`` are known not to do, as they do not at a lower rate.
+    ``too_few``: a number that is known to be insufficient, as it is at a lower rate.
     """
     if too_few == 0 and not promise_kept(0.0, within_s, unloaded, service, 1, percentile):
         return None
-    # At most so many are too few: utilisation 1 or more.
+    # Utilisation would be 1 or more with this number.
     low = max(too_few, math.floor(rate_per_s * service.mean_s))
     if low >= most:
         return None
@@ -104,9 +104,7 @@ def promise_kept(
     workers: int,
     percentile: float | None,
 ) -> bool:
-    """Whether a handshake's mean, or so many per cent of handshakes, stay within a time at an arrival
-    rate.
-    """
+    """Whether the mean duration, or that of ``percentile`` % of handshakes, is within a limit at a rate."""
     if percentile is None:
         slack_s = within_s - unloaded.mean
         if rate_per_s <= 0.0:

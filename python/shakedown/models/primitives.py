@@ -21,7 +21,7 @@ def ecc_server_authenticated_s(
     """Client time with ECC, server authenticated (figure 4): expand CA key, verify, keygen, expand server
     key, agree.
 
-    All in seconds; ``ca_key_expanded`` leaves the CA key's expansion out (section 5).
+    All in seconds; with ``ca_key_expanded`` the CA key needs no expansion (section 5).
     """
     expansions = (1.0 if ca_key_expanded else 2.0) * floats(expansion_s)
     return expansions + floats(verify_s) + floats(keygen_s) + floats(agreement_s)
@@ -35,7 +35,7 @@ def ecc_mutual_s(
     *,
     ca_key_expanded: bool = False,
 ) -> Floats:
-    """Client time with ECC, mutual (figure 6): its certified key agrees, so no keygen, and it signs."""
+    """Client time with ECC, mutual (figure 6): agreement with the certified key, no keygen, one signature."""
     expansions = (1.0 if ca_key_expanded else 2.0) * floats(expansion_s)
     return expansions + floats(verify_s) + floats(agreement_s) + floats(sign_s)
 
@@ -53,8 +53,8 @@ def rsa_mutual_s(verify_s: Numbers, encrypt_s: Numbers, private_s: Numbers) -> F
 
 
 def clock_scaled_s(time_s: Numbers, clock_hz: Numbers, new_clock_hz: Numbers) -> Floats:
-    """Time on a processor of another clock if only the clock counted: t f / f' (section 5).
+    """Time at another clock rate if only the clock rate mattered: t f / f' (section 5).
 
-    The report's own three devices contradict it: 1.26 to 1.50 for a clock ratio of 1.205.
+    The report's own three devices contradict it: times differ by 1.26 to 1.50 at a clock ratio of 1.205.
     """
     return floats(time_s) * floats(clock_hz) / floats(new_clock_hz)

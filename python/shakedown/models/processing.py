@@ -1,4 +1,4 @@
-"""Processing time: sums over messages, mixtures of certificates, and what the server's queue sees of them.
+"""Processing time: sums over messages, mixtures of certificates, and moments of service times for queues.
 
 Equations are those of B. Bayoglu, "Performance Evaluation of WTLS Handshake Protocol Using RSA and Elliptic
 Curve Cryptosystems", Sabanci University, 2004 (the thesis).
@@ -43,8 +43,8 @@ def mixture_s(shares: Numbers, certificate_s: Numbers) -> Floats:
 def queue_moments(message_s: Numbers) -> tuple[Floats, Floats]:
     """First and second moment of a queued message's service time (thesis, 3.13-3.18).
 
-    A queued message is drawn uniformly from the n messages that one handshake sends to the server, each
-    taken at its mean time; the variance inside a class of messages is left out.
+    A queued message is drawn uniformly from the n messages that one handshake sends to the server, each with
+    its mean time; the variance inside a class of messages is ignored.
 
     Args:
         message_s: server seconds of each applicable message, shape ``(..., n)``.

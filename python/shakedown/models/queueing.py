@@ -1,7 +1,7 @@
 """Mean waits in a server's queue: M/G/1, M/M/1, M/D/c, M/M/c and M/G/c, first come first served.
 
-Every function broadcasts over its arguments. Where the utilisation is 1 or more there is no steady state
-and the answer is NaN. "Thesis" is Bayoglu 2004; see ``processing``.
+Every function broadcasts over its arguments. At a utilisation of 1 or more there is no steady state, and the
+result is NaN. "Thesis" is Bayoglu 2004; see ``processing``.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import numpy as np
 
 from shakedown.models.arrays import Floats, Numbers, floats, only_if
 
-_STEPS = 192  # of the integral of M/D/c: enough for a utilisation of 1 - 1e-9
+_STEPS = 192  # integration steps for M/D/c: enough for a utilisation of 1 - 1e-9
 
 
 def utilisation(rate_per_s: Numbers, mean_s: Numbers, workers: Numbers = 1) -> Floats:
-    """Share of the workers' time that is asked for: λ X1 / c (thesis, 3.10)."""
+    """Offered load per worker: λ X1 / c (thesis, 3.10)."""
     return floats(rate_per_s) * floats(mean_s) / floats(workers)
 
 
@@ -28,8 +28,8 @@ def residual_work_s(rate_per_s: Numbers, second_moment_s2: Numbers) -> Floats:
 def mg1_wait_s(rate_per_s: Numbers, mean_s: Numbers, second_moment_s2: Numbers) -> Floats:
     """Mean wait in M/G/1 by Pollaczek and Khinchine: λ X2 / (2 (1 - ρ)) (thesis, 3.12).
 
-    What is counted as a customer is the caller's: with a whole handshake's service time, ``rate_per_s``
-    counts handshakes; with one message's (``processing.queue_moments``), it counts messages.
+    With the service time of a whole handshake, ``rate_per_s`` counts handshakes; with that of one message
+    (``processing.queue_moments``), it counts messages.
     """
     rho = utilisation(rate_per_s, mean_s)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -41,8 +41,8 @@ def message_wait_s(handshakes_per_s: Numbers, message_s: Numbers) -> Floats:
     3.13-3.18).
 
     The thesis puts a rate of messages into 3.12 and calls it handshake requests; here the rate counts
-    handshakes, and n times as many messages arrive. The wait is (λ S2) / (2 (1 - λ S1)) with the plain sums
-    S1, S2 over the messages.
+    handshakes, and n times as many messages arrive. The wait is (λ S2) / (2 (1 - λ S1)), where S1 and S2 are
+    the sums of the messages' times and of their squares.
 
     Args:
         handshakes_per_s: handshakes per second, shape ``(...)``.
@@ -60,9 +60,9 @@ def mm1_wait_s(rate_per_s: Numbers, mean_s: Numbers) -> Floats:
 
 
 def erlang_b(offered: Numbers, workers: int) -> Floats:
-    """Probability that an arrival finds all workers busy and is turned away, M/G/c/c (Erlang's loss formula).
+    """Probability that an arrival finds all workers busy and is rejected, M/G/c/c (Erlang's loss formula).
 
-    1 / B = 1 + c/a + c (c-1)/a² + … + c!/a^c, without a negative term. A probability below 1e-308 is 0.
+    1 / B = 1 + c/a + c (c-1)/a² + … + c!/a^c; all terms are positive. A probability below 1e-308 is 0.
 
     Args:
         offered: offered load λ X1 in erlangs, any shape.
@@ -75,9 +75,7 @@ def erlang_b(offered: Numbers, workers: int) -> Floats:
 
 
 def delay_probability(rate_per_s: Numbers, mean_s: Numbers, workers: int = 1) -> Floats:
-    """Probability that an arrival has to wait in M/M/c (Erlang's delay formula); exactly ρ for one worker,
-    any G.
-    """
+    """Probability that an arrival has to wait in M/M/c (Erlang's delay formula); ρ in M/G/1."""
     load = floats(rate_per_s) * floats(mean_s)
     rho = load / workers
     blocked = erlang_b(load, workers)
@@ -94,15 +92,15 @@ def mmc_wait_s(rate_per_s: Numbers, mean_s: Numbers, workers: int = 1) -> Floats
 
 
 def mdc_wait_s(rate_per_s: Numbers, service_s: Numbers, workers: int = 1) -> Floats:
-    """Mean wait in M/D/c, exactly, in the same time for any number of workers.
+    """Mean wait in M/D/c, exact; the computing time does not depend on the number of workers.
 
-    First come first served, the queue is E_c/D/1: each worker gets every c-th arrival. Its mean wait is
-    Pollaczek's integral (J. Abate, G. L. Choudhury, W. Whitt, "Calculation of the GI/G/1 waiting-time
+    Under first come first served, each worker gets every c-th arrival, so the queue is E_c/D/1. Its mean wait
+    is Pollaczek's integral (J. Abate, G. L. Choudhury, W. Whitt, "Calculation of the GI/G/1 waiting-time
     distribution and its cumulants from Pollaczek's formulas", 1993), here along the path of steepest descent
     z = θ cot θ + iθ, where the transform of an increment is real, and integrated once by parts:
 
     W / X1 = 1/π ∫ (θ² + b²) / (θ² + (1 - ρ - b)²) / (exp(c (E + ρ - 1 - ln ρ)) - 1) dθ from 0 to π, with
-    b = 1 - θ cot θ and E = b + ln(θ / sin θ). Nothing in it is negative, so no digits cancel.
+    b = 1 - θ cot θ and E = b + ln(θ / sin θ). No term is negative, so no digits cancel.
     """
     rate, service = np.broadcast_arrays(floats(rate_per_s), floats(service_s))
     rho = rate * service / workers

@@ -1,8 +1,8 @@
 """Figures with ranges: how they add, scale and compare.
 
-A `Range` is a figure with the ends of its 90 % range. What makes a figure uncertain has a name (a scaled
-ratio, an assumed overhead); parts of a sum under one name are wrong together, parts under different names
-independently: that is the rule by which ranges combine (`combined`, `ratio`).
+A `Range` is a figure with the ends of its 90 % range. Each source of uncertainty has a name (a scaled ratio,
+an assumed overhead). Errors of parts with the same name are fully correlated, errors of parts with different
+names are independent; `combined` and `ratio` use this rule.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from typing import NamedTuple
 
 
 class Range(NamedTuple):
-    """A figure with the least and greatest value that its sources allow."""
+    """A figure with the ends of its 90 % range."""
 
     low: float
     mean: float
     high: float
 
     def plus(self, other: Range) -> Range:
-        """Sum of two figures, both at their low, mean or high end at once: no independence is assumed."""
+        """Sum of two figures with fully correlated errors: low, mean and high ends are added."""
         return Range(self.low + other.low, self.mean + other.mean, self.high + other.high)
 
     def times(self, factor: float) -> Range:
-        """The figure times a factor that is not negative."""
+        """The figure times a non-negative factor."""
         return Range(self.low * factor, self.mean * factor, self.high * factor)
 
     def scaled(self, factor: float, spread: float) -> Range:
-        """The figure times a factor that may itself be off, ×/÷ ``spread``, whatever the figure is."""
+        """The figure times a factor that has an independent uncertainty of ×/÷ ``spread``."""
         if self.low <= 0.0:
             return self.times(factor).widened(spread)
         apart = math.log(spread)
@@ -37,7 +37,7 @@ class Range(NamedTuple):
         return Range(mean * math.exp(-math.hypot(down, apart)), mean, mean * math.exp(math.hypot(up, apart)))
 
     def widened(self, factor: float) -> Range:
-        """The figure with its range at least × and ÷ ``factor`` about the mean."""
+        """The figure with a range of at least ×/÷ ``factor`` around the mean."""
         return Range(min(self.low, self.mean / factor), self.mean, max(self.high, self.mean * factor))
 
 
@@ -47,14 +47,14 @@ def exactly(value: float) -> Range:
 
 
 def within(value: float, factor: float) -> Range:
-    """A figure that may be off by a factor, ×/÷."""
+    """A figure with an uncertainty of ×/÷ ``factor``."""
     return Range(value / factor, value, value * factor)
 
 
 def combined(parts: Mapping[str, Range]) -> Range:
-    """Sum of independent parts: the half-ranges, each way, add as the root of their squares.
+    """Sum of independent parts: half-ranges are added in quadrature, separately below and above the mean.
 
-    No end is beyond that of all parts at their end at once, and none below 0 for parts that are not.
+    The low end is at least the sum of the parts' low ends.
     """
     mean = math.fsum(part.mean for part in parts.values())
     down = math.sqrt(math.fsum((part.mean - part.low) ** 2 for part in parts.values()))
@@ -64,10 +64,10 @@ def combined(parts: Mapping[str, Range]) -> Range:
 
 
 def ratio(one: Mapping[str, Range], other: Mapping[str, Range]) -> Range:
-    """How many times as much one sum is as another, what they share being wrong in both alike.
+    """Ratio of two sums; parts with the same name have the same error in both.
 
-    Each name's parts are taken to their ends together while all else stays at its mean; the changes of the
-    ratio's logarithm add as the root of their squares.
+    For each name, its parts are moved to their ends while all others stay at their means; the changes of the
+    ratio's logarithm are added in quadrature.
     """
     mine, theirs = (math.fsum(part.mean for part in parts.values()) for parts in (one, other))
     if mine <= 0.0 or theirs <= 0.0:

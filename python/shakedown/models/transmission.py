@@ -1,4 +1,4 @@
-"""Transmission time by bytes, rate and traversal delay, and what measurements of a network say about both.
+"""Transmission time from bytes, rate and traversal delay, and traversal delay from measurements of a network.
 
 "Thesis" is Bayoglu 2004 (see ``processing``); "Kuo" is F.-C. Kuo, H. Tschofenig, F. Meyer and X. Fu,
 "Comparison Studies between Pre-Shared Key and Public Key Exchange Mechanisms for TLS", IFI-TB-2006-001,
@@ -53,7 +53,7 @@ def traversal_from_ping_s(
         round_trip_s: ping round trip.
         up_bits_per_s, down_bits_per_s: rates from and to the pinging side.
         packet_bytes: L, 64 in the thesis.
-        as_computed: the thesis's figures (table 4.14) leave out the factor 8; True repeats that.
+        as_computed: the thesis's figures (table 4.14) omit the factor 8; True repeats that.
     """
     length = floats(packet_bytes) * (1.0 if as_computed else 8.0)
     serialisation = length / floats(down_bits_per_s) + length / floats(up_bits_per_s)
@@ -63,9 +63,7 @@ def traversal_from_ping_s(
 def crossover_rate_bits_per_s(
     bytes_a: Numbers, bytes_b: Numbers, processing_a_s: Numbers, processing_b_s: Numbers
 ) -> Floats:
-    """Rate at which two suites take equally long: 8 (B_a - B_b) / (P_b - P_a) (from Kuo, 4.1); NaN if none
-    is.
-    """
+    """Rate at which two suites take equally long: 8 (B_a - B_b) / (P_b - P_a) (from Kuo, 4.1), or NaN."""
     more_bytes = floats(bytes_a) - floats(bytes_b)
     more_processing = floats(processing_b_s) - floats(processing_a_s)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -91,6 +89,6 @@ def scaled_round_trip_s(
     """Round trip at another rate if all of it were serialisation: NRT r / r' (Kambourakis et al., section
     5.3).
 
-    It is what that paper does; a delay that does not depend on the rate would not shrink so.
+    That paper does this; a delay that does not depend on the rate would not shrink.
     """
     return floats(round_trip_s) * floats(rate_bits_per_s) / floats(new_rate_bits_per_s)

@@ -1,4 +1,4 @@
-"""What packets add to bytes over a rate: headers, link encryption, WEP."""
+"""The time of a flight on a link, and the bytes that WEP adds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from shakedown.models.arrays import Floats, Numbers, floats
 
 
 def flight_s(size_bytes: Numbers, rate_bits_per_s: Numbers, traversal_s: Numbers) -> Floats:
-    """From the first byte of a flight sent to the last received: 8 B / r + τ; 0 for an empty flight."""
+    """Time from the first byte sent to the last byte received: 8 B / r + τ; 0 for an empty flight."""
     size = floats(size_bytes)
     return np.where(size > 0.0, 8.0 * size / floats(rate_bits_per_s) + floats(traversal_s), 0.0)
 

@@ -1,9 +1,9 @@
-"""The whole distribution of the wait, and its percentiles.
+"""The distribution of the wait, and its percentiles.
 
 For M/G/1 the wait is a geometric sum of equilibrium residual service times (Pollaczek-Khinchine); the sum
-is formed on a lattice with one pair of Fourier transforms. For M/G/c the wait of those who wait is taken
-from M/G/1 with c-fold faster service, scaled to the mean of ``queueing.mgc_wait_s``, and its probability
-from Erlang's delay formula.
+is formed on a lattice with one pair of Fourier transforms. For M/G/c, positive waits have the distribution
+of M/G/1 with c-fold faster service, scaled to the mean of ``queueing.mgc_wait_s``; the probability of waiting
+is Erlang's delay formula.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from shakedown.models.arrays import Floats, Numbers, floats
 from shakedown.models.queueing import delay_probability, mgc_wait_s
 
 _POINTS = 1 << 14
-_NEGLIGIBLE = 1e-12  # a smaller share counts as none
-_TAIL = 32.0  # the lattice spans so many mean waits of those who wait: e^-32 of the mass lies beyond
+_NEGLIGIBLE = 1e-12  # smaller shares and probabilities count as 0
+_TAIL = 32.0  # length of the lattice in mean positive waits: e^-32 of the mass lies beyond
 
 
 @dataclass(frozen=True)
 class Service:
-    """A service time as equally likely or weighted values.
+    """A service time as weighted values.
 
     Attributes:
         points_s: possible times in seconds, shape ``(n,)``.
@@ -47,11 +47,10 @@ class Service:
 
 
 def spread_service(mean_s: float, sd_s: float, bins: int = 256) -> Service:
-    """A service of given mean and deviation: fixed work plus an exponential part, as of a rejection loop.
+    """A service of given mean and deviation: fixed work plus an exponential part, as in a rejection loop.
 
-    Where the deviation exceeds the mean, the least time is 0 and a balanced two-phase hyperexponential has
+    If the deviation exceeds the mean, the minimum is 0, and a balanced two-phase hyperexponential matches
     both moments.
-
     Args:
         mean_s, sd_s: mean and standard deviation in seconds.
         bins: number of equally likely values of one exponential, each its bin's conditional mean.
@@ -63,7 +62,7 @@ def spread_service(mean_s: float, sd_s: float, bins: int = 256) -> Service:
         values = mean_s + above * (sd_s / math.sqrt(float(above @ above) / bins))
         return Service(np.maximum(values, 0.0), np.full(bins, 1.0 / bins))
     spread = math.sqrt((sd_s**2 / mean_s**2 - 1.0) / (sd_s**2 / mean_s**2 + 1.0))
-    # The second is (1 - spread) / 2, which would be 0 to the last digit of a spread near 1.
+    # The second share equals (1 - spread) / 2, but does not cancel when spread is near 1.
     shares = np.array([(1.0 + spread) / 2.0, 1.0 / ((sd_s**2 / mean_s**2 + 1.0) * (1.0 + spread))])
     values = np.concatenate([_exponential_bins(bins) * mean_s / (2.0 * share) for share in shares])
     return Service(values, np.repeat(shares / bins, bins))

@@ -13,9 +13,9 @@ from shakedown.schema.base import Basis
 def bounds(
     figure: Range, basis: Basis, missing: Sequence[str] = (), *, known: bool = False
 ) -> dict[str, Any]:
-    """A sum with its range; with anything missing, the range alone: what is known, and all at most.
+    """A sum with its range; if anything is missing, only the range, without an estimate.
 
-    A high end that is infinite is unknown. `known`: what is missing is too little to matter.
+    An infinite high end means unknown. `known`: the missing part is negligible, so the estimate is kept.
     """
     return {
         "estimate": None if missing and not known else figure.mean,
@@ -27,19 +27,17 @@ def bounds(
 
 
 def least(lower: float | None, basis: Basis, missing: Sequence[str]) -> dict[str, Any]:
-    """What is at least so much."""
+    """A lower bound."""
     return {"estimate": None, "lower": lower, "upper": None, "basis": basis, "missing": list(missing)}
 
 
 def most(upper: float | None, basis: Basis, missing: Sequence[str]) -> dict[str, Any]:
-    """What is at most so much."""
+    """An upper bound."""
     return {"estimate": None, "lower": None, "upper": upper, "basis": basis, "missing": list(missing)}
 
 
 def simulated(value: float | None, basis: Basis, missing: Sequence[str] = ()) -> dict[str, Any]:
-    """What a simulation found at the mean of all costs, whose range it does not know; with anything missing,
-    what it is at least.
-    """
+    """A simulated figure at the mean of all costs, without a range; a lower bound if a cost is missing."""
     if missing:
         return least(value, basis, missing)
     return {"estimate": value, "lower": None, "upper": None, "basis": basis, "missing": []}

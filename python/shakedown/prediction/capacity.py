@@ -1,6 +1,4 @@
-"""How many handshakes a server takes within a promise, and how many workers a rate needs: behind
-``capacity``.
-"""
+"""``capacity``: the highest rate of a server within a time limit, and the workers that a rate needs."""
 
 from __future__ import annotations
 
@@ -42,22 +40,22 @@ def capacity_rows(
     costs: Costs = Costs(),
     calibrations: Sequence[Calibration] = (),
 ) -> list[Row]:
-    """Find the highest rate at which the whole handshake stays within a promise: one row a suite and
-    place, as `shakedown.schema.predictions.Capacity` has it.
+    """Find the highest rate at which the whole handshake stays within a time limit: one row
+    (`shakedown.schema.predictions.Capacity`) per suite and place.
 
     Args:
         suites: a suite's name, or a list of names and patterns.
         within_s: limit of the time until the client is ready.
-        percentile: share in per cent of handshakes that must be ready within it; default: their mean must.
-        rate_per_s: the rate for which the least number of workers is wanted too.
+        percentile: percentage of handshakes that must be ready within it; default: the mean time must be.
+        rate_per_s: a rate for which the smallest number of workers is also computed.
         device, bearer: a profile's name or path, or a list of them and of patterns.
         server: its device, workers and software.
         costs: the recorded handshakes, and a device whose figures are scaled.
-        calibrations: of running servers, as `calibrate` returns them; a suite's takes the place of the
-            server's modelled work, which then says only how it is shared among messages.
+        calibrations: measurements of running servers, from `calibrate`. A suite's calibration replaces the
+            server's modelled work; the model then only divides it among messages.
 
     Raises:
-        InputError: naming what was wrong and what is accepted.
+        InputError: for invalid arguments.
     """
     if not (math.isfinite(within_s) and within_s > 0.0):
         raise InputError(f"within is {within_s}; accepted: a time above 0")
@@ -90,7 +88,7 @@ def capacity_rows(
 
 
 def _by_suite(calibrations: Sequence[Calibration]) -> dict[str, Calibration]:
-    """Calibrations by their suite. Raises `InputError` for two of one, and for times that are none."""
+    """Calibrations by suite. Raises `InputError` for a duplicate suite, and for invalid times."""
     found: dict[str, Calibration] = {}
     for one in calibrations:
         took = one.server_s
@@ -154,8 +152,8 @@ def _workers(needed: int, fewer: int | None, more: int | None, basis: Basis, mis
 
 
 def limit(one: Scenario, workers: int, after: Price | None = None) -> Row | None:
-    """The rate at which a server's queue saturates; None where no cost of it is known. `after` is its work
-    for a client after the handshake.
+    """The rate at which a server's queue saturates; None if no server cost is known. `after` is the server's
+    work for a client after the handshake.
     """
     parts = [one.server] if after is None else [one.server, after]
     service, basis = one.service_s, known_basis(parts)
@@ -169,14 +167,14 @@ def limit(one: Scenario, workers: int, after: Price | None = None) -> Row | None
 
 
 Workers = tuple[int | None, int | None, int | None]
-"""A number of workers with the figures at their mean, their low and their high ends; None: none will do."""
+"""Numbers of workers with the figures at their mean, low and high ends; None: no number is sufficient."""
 
 
 def workers_needed(
     one: Scenario, within_s: float, percentile: float | None, rates_per_s: Sequence[float]
 ) -> list[Workers]:
-    """The least numbers of workers that keep a promise at rates; None where none does, or at the high end
-    where part of the work has no figure.
+    """The smallest numbers of workers that keep the limit at each rate; None if no number does, and for the
+    high end if part of the work has no figure.
     """
     case = _Case(one, within_s, percentile)
     mean, low = (case.workers(end, rates_per_s) for end in ("mean", "low"))
@@ -185,14 +183,14 @@ def workers_needed(
 
 
 class _Case:
-    """A scenario and a promise, with the device figures at their mean or at an end of their ranges."""
+    """A scenario and a time limit, with the device figures at their mean or at an end of their ranges."""
 
     def __init__(self, one: Scenario, within_s: float, percentile: float | None) -> None:
         self.one, self.within_s, self.percentile = one, within_s, percentile
         self.ready = one.unloaded()[0]
 
     def unloaded_s(self) -> Range:
-        """The time without a queue that the promise is compared with: the mean, or the percentile."""
+        """The time without a queue that is compared with the limit: the mean, or the percentile."""
         ends = [self._at(end)[0] for end in ("low", "mean", "high")]
         if self.percentile is None:
             return Range(*(ready.mean for ready in ends))
@@ -204,16 +202,16 @@ class _Case:
         return self.ready.shifted(shift), one.service(getattr(one.service_s, end))
 
     def rate(self, end: str, workers: int) -> float | None:
-        """The highest rate, None where no server cost is known."""
+        """The highest rate; None if no server cost is known."""
         unloaded, service = self._at(end)
         found = highest_rate_per_s(self.within_s, unloaded, service, workers, self.percentile)
         return found if math.isfinite(found) else None
 
     def workers(self, end: str, rates_per_s: Sequence[float]) -> list[int | None]:
-        """The least numbers of workers, None where none keeps the promise.
+        """The smallest number of workers at each rate; None if no number keeps the limit.
 
-        They grow with the rate: each search begins where that of a lower rate ended, and rates that the
-        workers found also bear are jumped over, by jumps that double and are then halved.
+        The number grows with the rate, so each search starts at the result for the next lower rate, and a
+        galloping search skips the rates for which the same number is sufficient.
         """
         unloaded, service = self._at(end)
 
@@ -229,7 +227,7 @@ class _Case:
             )
             if enough is None:
                 break
-            last, over = first, len(rates)  # borne by so many workers; and the first that is known not to be
+            last, over = first, len(rates)  # the last rate within the limit, and the first beyond it
             step = 1
             while last + 1 < over:
                 tried = min(last + step, over - 1)

@@ -1,8 +1,8 @@
-"""What a capture does not show: symmetric work and the reading of keys, taken from a measured handshake.
+"""Work that a capture does not contain (symmetric work, decoding of keys), taken from a measured handshake.
 
-A suite determines who computes which public-key operation, but not how often a side hashes, derives and
-encrypts. A captured handshake is estimated with this work of a measured one of the suite, message by message;
-the range contains what other stacks need.
+A suite determines which side computes which public-key operation, but not how often a side hashes, derives
+and encrypts. This work is taken from a measured handshake of the suite, message by message; the range covers
+other stacks.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from shakedown.profiles.overhead import is_public_key
 from shakedown.schema.base import SIDES, Side
 
 STACK_SPREAD = 1.4
-"""How far, ×/÷, this work differs between stacks. Of both sides of five suites of TLS 1.2 and 1.3, estimated
-on two devices, rustls's was 0.73 to 1.12 times OpenSSL's, and once 0.55.
+"""Factor, ×/÷, by which this work differs between stacks. For both sides of five suites of TLS 1.2 and 1.3 on
+two devices, rustls needed 0.73 to 1.12 times OpenSSL's time, and once 0.55.
 """
 _LIKE_BYTES = ("digest", "cipher")
-"""Operations over a whole message: of a longer one they have more bytes."""
+"""Operations whose bytes grow with the message."""
 
 
 def completed(captured: Trace, measured: Trace) -> Trace:
-    """A captured handshake with the work of a measured one of its suite that is no public-key operation.
+    """A captured handshake with all work of a measured one of its suite except public-key operations.
 
-    Work belongs to the message of the same sender and name, counted from the first; further messages of a
-    name are as the last. Both sides hash a message that the measured handshake does not have.
+    Messages are matched by sender, name and order; surplus messages of a name have the work of the last one.
+    A message that the measured handshake lacks is hashed by both sides.
     """
     theirs = {place: message for message, place in _places(measured.messages)}
     last = {place[:2]: message for message, place in _places(measured.messages)}
@@ -55,14 +55,14 @@ def completed(captured: Trace, measured: Trace) -> Trace:
 
 
 def of_stack(part: Part) -> Part:
-    """A part of the borrowed work as another stack may have it."""
+    """A part of the borrowed work, with the range of other stacks."""
     method = "; ".join(filter(None, (part.method, "not in the capture: as in a measured handshake")))
     scaled = "scaled" if part.basis == "own" else part.basis
     return replace(part, time=part.time.scaled(1.0, STACK_SPREAD), basis=scaled, method=method)
 
 
 def _places(messages: Sequence[Message]) -> list[tuple[Message, tuple[Side, str, int]]]:
-    """Messages with their sender, name and number among those alike."""
+    """Messages with their sender, name, and number among messages of this sender and name."""
     seen: dict[tuple[Side, str], int] = {}
     found = []
     for message in messages:
@@ -73,7 +73,7 @@ def _places(messages: Sequence[Message]) -> list[tuple[Message, tuple[Side, str,
 
 
 def _hashed(message: Message, side: Side, like: Sequence[Operation]) -> Operation:
-    """A message in one side's hash of the handshake, which most of its other messages are in."""
+    """One side's hashing of a message, with the digest that it uses most often."""
     digests = [one.algorithm for one in like if one.side == side and one.operation == "digest"]
     return Operation(
         side=side,

@@ -1,8 +1,8 @@
-"""The cost of a connection beyond the handshake in memory, of rounds at the processor's full speed.
+"""The cost of a connection beyond the handshake in memory, from rounds at the processor's full speed.
 
-The core serves a suite and measures both sides' CPU time (`crates/live/src/connection_cost.rs`). Here other
-processes keep the server's processor from sleeping: a server that has to be woken for every message needs
-half as much CPU time again.
+The core serves a suite and measures both sides' CPU time (`crates/live/src/connection_cost.rs`). This module
+keeps the server's processor awake with other processes: a server that is woken for every message needs 1.5
+times the CPU time.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class Plan:
 
 SECONDS = 0.3
 ENOUGH, LIMIT = 6, 30
-"""Rounds that count, of each suite, and the number after which measuring ends without them."""
+"""Valid rounds that each suite needs, and the number of rounds after which measuring ends without them."""
 REPEAT = 40
 ATTEMPTS = 3
-"""At a load that other programs may leave without a processor."""
+"""At a load during which other programs may use all processors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Served:
     Attributes:
         kib: size of a handshake.
         took_us: a connection with its handshake, and the loop's time on the side's processor.
-        alone_us: the handshake in memory, likewise.
+        alone_us: the handshake in memory, with the loop's time.
     """
 
     kib: float
@@ -55,7 +55,7 @@ class Served:
 
 @dataclass(slots=True)
 class Speeds:
-    """Of the server's processor, by itself and beside the server, and of the client's."""
+    """Speeds of the server's processor, alone and beside the server, and of the client's processor."""
 
     alone: Speed = field(default_factory=Speed)
     server: Speed = field(default_factory=Speed)
@@ -66,7 +66,7 @@ class Speeds:
         return self.server if side == "server" else self.client
 
     def are_enough(self, rounds: Sequence[Served]) -> bool:
-        """Whether so many rounds count that more need not be measured."""
+        """Whether enough rounds are valid."""
         return all(
             speed.has(ENOUGH, some)
             for speed, some in (
@@ -83,13 +83,13 @@ def connection_cost(
     plans: Sequence[Plan] | None = None,
     speeds: Speeds | None = None,
 ) -> dict[str, float]:
-    """Measures the table ``[connection]`` of a profile: microseconds per connection, by side.
+    """Measure the table ``[connection]`` of a profile: microseconds per connection, by side.
 
     Args:
         seconds: duration for each suite in each round.
         progress: called with the number of completed steps, and of all steps.
         plans: the suites to serve; None for the core's.
-        speeds: given the loops' times.
+        speeds: collects the loops' times.
     """
     plans = [Plan(*one) for one in load_generator.connection_plans()] if plans is None else plans
     found: list[list[Served]] = [[] for _ in plans]
@@ -130,7 +130,7 @@ def fitted(found: Sequence[Sequence[Served]], copying_us: float, speeds: Speeds)
 
 
 def served(plan: Plan, seconds: float, speeds: Speeds) -> Served:
-    """Serves a suite and measures the CPU time of each side, over loopback and in memory."""
+    """Serve a suite and measure the CPU time of each side, over loopback and in memory."""
     handshake = HandshakeId(suite=native.canonical(plan.suite), client_stack=plan.client_stack)
     options, there = MeasureOptions(repeat=REPEAT, tickets=plan.tickets), processors()
     # The other processor is busy while the handshake runs in memory, as it is with the client over loopback.
@@ -158,7 +158,7 @@ def served(plan: Plan, seconds: float, speeds: Speeds) -> Served:
 def _loaded_us(
     handshake: HandshakeId, options: MeasureOptions, seconds: float, there: list[int]
 ) -> dict[str, float]:
-    """CPU time per connection, of a long load less a short one; again if other programs left it none."""
+    """CPU time per connection: a long load minus a short one; repeated if other programs took all of it."""
     for _ in range(ATTEMPTS):
         took_us = load_generator.connection_served(handshake, options, seconds, there)
         if min(took_us["server_us"], took_us["client_us"]) > 0.0:

@@ -1,6 +1,6 @@
-"""Fitting the cost model to the shipped profiles, and how often its ranges hold figures that were held out.
+"""Fit of the cost model to the shipped profiles, and the coverage of its ranges for held-out figures.
 
-`make fit` runs it, writes `data/builds.json` and the page of coverage.
+`make fit` runs it, and writes `data/builds.json` and the page of coverage.
 """
 
 from __future__ import annotations
@@ -35,17 +35,19 @@ from shakedown.prediction.primitives import GROUPS, LEVELS, TWINS, group, kind
 from shakedown.profiles.costs import Triple
 
 LEVEL = 0.90
-"""The share of figures that a range is to hold."""
+"""The share of figures that a range should contain."""
 ELEMENTS = DATA.with_name("secure_elements.toml")
 STEPS = 20
 """Steps of the variances' fit: after these the likelihood hardly changes."""
 _FIRST_VARIANCE, _LEAST_VARIANCE = 0.02, 1e-7
 _LEAST_BOARDS, _LEAST_FAMILY_BOARDS = 20, 12
-"""The quantile of a group of fewer boards is one or two boards' affair. One family's boards differ less."""
+"""Minimum numbers of boards in a group: with fewer, one or two boards determine the quantile. Boards differ
+less in one family of primitives.
+"""
 
 
 def _hides_figure(target: Triple, base: Triple) -> bool:
-    """The figure itself, and RSA's and Diffie-Hellman's other name for the same work."""
+    """Whether a figure is the target itself, or RSA's or Diffie-Hellman's other name for the same work."""
     same = base[1:] == target[1:] and (
         TWINS.get(target[0]) == base[0] if target[1] == "rsa" else target[1] == "dh"
     )
@@ -61,10 +63,10 @@ SCENARIOS: dict[str, Callable[[Triple, Triple], bool]] = {
     "group": lambda target, base: group(base) == group(target),
     "all": lambda target, base: True,
 }
-"""What is hidden of a build before a figure of it is estimated."""
+"""Which figures of a build are hidden before one of them is estimated."""
 
 BOARD, LIBRARY = "board", "library"
-"""What is left out of the reference builds: always the build's own board."""
+"""What is excluded from the reference builds; the build's own board always is."""
 LIBRARIES = ("openssl", "mbedtls", "wolfssl")
 
 
@@ -89,7 +91,7 @@ class Trial:
         return fit.half(self.sd, self.keys)
 
     def given(self, fit: Fit) -> bool:
-        """Whether the range is narrow enough to be given as a figure."""
+        """Whether the range is narrow enough for the estimate to be given as a figure."""
         return self.half(fit) <= math.log(WIDEST)
 
     def held(self, fit: Fit) -> bool:
@@ -97,7 +99,7 @@ class Trial:
 
 
 def reference_builds(devices: Iterable[str]) -> list[Build]:
-    """The builds of some shipped profiles that others are estimated from, and secure elements."""
+    """The reference builds of some shipped profiles, and secure elements."""
     from shakedown.profiles import load_device
 
     builds = []
@@ -108,7 +110,7 @@ def reference_builds(devices: Iterable[str]) -> list[Build]:
 
 
 def secure_elements() -> Iterator[Build]:
-    """Secure elements and TPMs whose figures were published without a host's."""
+    """Secure elements and TPMs whose figures were published without those of a host."""
     for one in tomllib.loads(ELEMENTS.read_text(encoding="utf-8"))["element"]:
         log_s = {}
         for name, value in one["ms"].items():
@@ -120,7 +122,7 @@ def secure_elements() -> Iterator[Build]:
 
 
 def fit_variances(builds: list[Build], steps: int = STEPS) -> dict[Effect, float]:
-    """The effects' variances of greatest likelihood, by the MM algorithm.
+    """The maximum-likelihood variances of the effects, by the MM algorithm.
 
     H. Zhou, L. Hu, J. Zhou, K. Lange: MM algorithms for variance components models, Journal of Computational
     and Graphical Statistics 28 (2019), equation 7.
@@ -130,7 +132,7 @@ def fit_variances(builds: list[Build], steps: int = STEPS) -> dict[Effect, float
     effects = list(model._effects)
     values = np.array([1.0 if effect[0] == 0 else _FIRST_VARIANCE for effect in effects])
     for number, (i, j, *_) in enumerate(effects):
-        # What only a primitive has is left for the build alone.
+        # Effects of a single primitive exist only for single builds.
         if j == len(LEVELS) - 1 and i != len(BUILD_LEVELS) - 1:
             values[number] = 0.0
     for _ in range(steps):
@@ -156,9 +158,9 @@ def fit_variances(builds: list[Build], steps: int = STEPS) -> dict[Effect, float
 
 
 def trials(model: CostModel, like: Iterable[Build], hidden: str, only: str = "") -> Iterator[Trial]:
-    """Estimate each figure of some builds from what is left of them and of the reference.
+    """Estimate each figure of some builds from their remaining figures and the remaining reference.
 
-    With `only`, figures of another novelty are passed over.
+    With `only`, figures of another novelty are skipped.
     """
     rows = model.reference
     for build in like:
@@ -195,9 +197,9 @@ def _is_hidden(build: Build, like: Build, hidden: str) -> bool:
 
 
 def fit_factors(found: Iterable[Trial], without: str = "") -> dict[tuple[str, ...], float]:
-    """For each group of enough boards the factor that holds 90 % of its trials (split conformal prediction).
+    """For each group of enough boards, the factor that covers 90 % of its trials (split conformal).
 
-    A group's figures have the same weight in every scenario; those of the board `without` do not count.
+    A group's figures have the same weight in every scenario; those of the board `without` are excluded.
     """
     scores: dict[tuple[str, ...], list[float]] = defaultdict(list)
     boards: dict[tuple[str, ...], set[str]] = defaultdict(set)
@@ -215,14 +217,14 @@ def fit_factors(found: Iterable[Trial], without: str = "") -> dict[tuple[str, ..
 
 
 def quantile(scores: Iterable[float]) -> float:
-    """Of N scores the ⌈0.9 (N + 1)⌉-th, the smallest first: a further one is below it in 90 % of cases."""
+    """The ⌈0.9 (N + 1)⌉-th smallest of N scores: a further score is below it in 90 % of cases."""
     ordered = sorted(scores)
     return ordered[min(len(ordered), math.ceil(LEVEL * (len(ordered) + 1))) - 1]
 
 
 def fitted(builds: list[Build], devices: Iterable[str] = ()) -> tuple[CostModel, list[Trial]]:
-    """The model of some builds, and the trials that its ranges were fitted to: every figure held out with its
-    board, and with its library.
+    """The model of some builds, and the trials to which its ranges were fitted: every figure, held out with
+    its board and with its library.
     """
     model = CostModel(builds, Fit(fit_variances(builds)), tuple(devices))
     found = [*trials(model, builds, BOARD), *trials(model, builds, LIBRARY, NOVELTIES[1])]
@@ -231,11 +233,11 @@ def fitted(builds: list[Build], devices: Iterable[str] = ()) -> tuple[CostModel,
 
 
 Held = list[tuple[Trial, Fit]]
-"""Held-out figures, each with a fit that has seen neither it nor its board."""
+"""Held-out figures, each with a fit that used neither it nor its board."""
 
 
 def held_out(builds: list[Build], found: list[Trial]) -> dict[str, Held]:
-    """Every figure with its board left out; and those of a library with all of it left out, all refitted."""
+    """Every figure held out with its board, and those of a library held out with all of it; all refitted."""
     by_board = {board: Fit({}, fit_factors(found, board)) for board in {one.board for one in builds}}
     boards = [trial for trial in found if trial.hidden == BOARD]
     held: dict[str, Held] = {
@@ -255,5 +257,5 @@ def held_out(builds: list[Build], found: list[Trial]) -> dict[str, Held]:
 
 
 def _counts(trial: Trial) -> bool:
-    """Symmetric work without any related figure is known by the clock alone, which is a set of its own."""
+    """Symmetric work without any related figure is estimated from the clock alone; `clock` contains it."""
     return trial.scenario == "figure" or group(trial.target) != "symmetric"

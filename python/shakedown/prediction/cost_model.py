@@ -1,13 +1,13 @@
-"""One hierarchical model of what cryptographic primitives cost, and estimates of what a device lacks.
+"""One hierarchical model of the costs of cryptographic primitives, which estimates costs that a device lacks.
 
-The logarithm of a figure's cycles is what arithmetic expects of its size, plus random effects: one for each
-level of builds (all, kind of element, way of computing and word size, library, board, build) crossed with
-each level of primitives (`primitives.LEVELS`). The effects' variances are fitted to the shipped profiles
-(`cost_fit`); an estimate is the best linear prediction from the device's own figures and from what other
-boards' builds have of the same primitives. The device's own board is among these only where a device computes
-in software what its hardware lacks.
+The logarithm of a figure's cycles is the value expected for its size, plus random effects: one for each level
+of builds (all, kind of element, way of computing and word size, library, board, build) crossed with each
+level of primitives (`primitives.LEVELS`). The effects' variances are fitted to the shipped profiles
+(`cost_fit`); an estimate is the best linear prediction from the device's own figures and from other boards'
+figures of the same primitives. Builds of the device's own board are used only for primitives that its
+hardware lacks and that it computes in software.
 
-A range is the prediction's standard deviation times a factor that holds 90 % of held-out figures of the
+A range is the prediction's standard deviation times a factor that covers 90 % of held-out figures of the
 nearest group: library known or new, same relation to the nearest own figure, same kind of core, same group
 of primitives. The method is described in ``docs/reference/extrapolation.md``.
 """
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 DATA = Path(__file__).parent.parent / "data" / "builds.json"
 WIDEST = 4.0
-"""A public-key figure whose 90 % range is wider than this factor either way is no figure."""
+"""A public-key estimate whose 90 % range is wider than ×/÷ this factor is not given as a figure."""
 HARDWARE = ("accelerator", "secure element")
 BUILD_LEVELS = (
     "all builds",
@@ -47,17 +47,17 @@ BUILD_LEVELS = (
     "build",
 )
 RELATIONS = ("clock", "speed", "group", "family", "character", "operation", "size", "work", "primitive")
-"""How near the nearest own figure is: there is none, or the deepest of `LEVELS` that both share."""
+"""The relation of the nearest own figure: none (the clock), or the deepest of `LEVELS` that both share."""
 NOVELTIES = ("known", "new library", "new element")
 OWN_FIGURES, RELATIVES = 8, 2
-"""How many own figures, nearest first, and how many other primitives inform an estimate."""
+"""Number of own figures, nearest first, and number of other primitives that an estimate uses."""
 KEPT_BLOCKS = 2048
-"""Blocks of the reference figures' covariance that are kept: of two primitives each, some 30 kB."""
+"""Cached blocks of the covariance of the reference figures: each for two primitives, about 30 kB."""
 ROUNDING = 1e-4
-"""Variance of what no effect explains, in squared logarithms: one per cent."""
+"""Variance that no effect explains, in squared logarithms: a deviation of 1 %."""
 NEW_SD = {"work": 0.25, "size": 0.25, "operation": 0.5}
-"""What a new library's habits may add to a deviation, in logarithms, by the nearest relation;
-`NEW_SD_FAR` for all others. Set by hand: the few libraries that there are do not show how another differs.
+"""Additional deviation of a new library, in logarithms, by the nearest relation; `NEW_SD_FAR` for all others.
+Set by hand, because there are too few libraries to fit it.
 """
 NEW_SD_FAR = 1.0
 _NORMAL_90 = 1.645
@@ -65,17 +65,17 @@ _IN_HARDWARE = re.compile(r"aes-|(hmac-)?(sha1|sha224|sha256)$")
 _LIBRARY, _BOARD = 3, 4
 
 Effect = tuple[int, int, str, str]
-"""Levels of build and primitive, group (none for everything), kind of core (for boards and builds)."""
+"""Level of builds, level of primitives, group (empty: all), kind of core (of boards and builds)."""
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 DECIMALS = 6
-"""Of an estimate's logarithm: finer is beyond what any estimate knows."""
+"""Decimals of an estimate's logarithm."""
 
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """A build: what its class goes by, its clock, and its figures' logarithms (of seconds)."""
+    """A build: what determines its classes, its clock, and the logarithms of its figures (in s)."""
 
     board: str
     lineage: str
@@ -90,9 +90,9 @@ class Build:
 class Estimate:
     """The logarithm of a figure's seconds, ± `half`, and where it comes from.
 
-    ``base`` is the nearest own figure, None where there is none; ``boards`` have the primitive in the
-    nearest class of builds that has any, ``level`` of `BUILD_LEVELS`. ``siblings``: other builds of the same
-    board have it, too.
+    ``base`` is the nearest own figure, or None. ``boards`` is the number of boards that have the primitive in
+    the nearest class of builds with any, at ``level`` of `BUILD_LEVELS`. ``siblings``: other builds of the
+    same board also have it.
     """
 
     log_s: float
@@ -107,7 +107,7 @@ class Estimate:
 
 @dataclass
 class Fit:
-    """What is fitted: the effects' variances, and the ranges' factors by group of held-out figures."""
+    """The fitted values: the effects' variances, and the ranges' factors by group of held-out figures."""
 
     variances: dict[Effect, float] = field(default_factory=dict)
     factors: dict[tuple[str, ...], float] = field(default_factory=dict)
@@ -115,7 +115,7 @@ class Fit:
     def half(self, sd: float, keys: Sequence[tuple[str, ...]]) -> float:
         """The half-width of a range: the deviation times the factor of the nearest group that has one.
 
-        Of a kind of element that no reference has, nothing is known.
+        Infinite for a kind of element that no reference has.
         """
         if keys[0][0] == NOVELTIES[2]:
             return math.inf
@@ -123,7 +123,7 @@ class Fit:
 
 
 def widened(sd: float, name: str, new: str) -> float:
-    """A deviation, wider by itself where the library is new."""
+    """A deviation, widened if the library is new."""
     return sd if new == NOVELTIES[0] else math.hypot(sd, NEW_SD.get(name, NEW_SD_FAR))
 
 
@@ -144,7 +144,7 @@ def element(way: str) -> str:
 
 
 def way(build: Build, triple: Triple) -> str:
-    """How a build computes a primitive; instructions and accelerators are for AES and the usual digests."""
+    """How a build computes a primitive; instructions and accelerators apply to AES and the usual digests."""
     of = group(triple)
     usual = of != "symmetric" or _IN_HARDWARE.match(triple[1])
     return build.kinds[of] if usual or build.kinds[of] not in ("instructions", "accelerator") else "c"
@@ -160,8 +160,8 @@ def core(build: Build, triple: Triple) -> str:
 def classes(build: Build, triple: Triple) -> tuple[tuple[object, ...], ...]:
     """A build's label at each of `BUILD_LEVELS`, for a primitive.
 
-    Code for lattices rarely comes with the rest of a build: the vector unit stands for the library there. A
-    library that is not known is like no other.
+    Code for lattices rarely comes from a build's library, so the vector unit is used in place of the library
+    there. An unknown library is unlike any other.
     """
     how = way(build, triple)
     library: object = build.vector if group(triple) == "lattices" else build.lineage or build.board
@@ -201,7 +201,7 @@ class CostModel:
     """Reference builds, the fit, and estimates by both; `devices` are the profiles of the builds."""
 
     def __init__(self, builds: Iterable[Build], fit: Fit, devices: Sequence[str] = ()) -> None:
-        """Keep the builds; nothing is computed before it is asked for."""
+        """Keep the builds; everything is computed on first use."""
         self.builds = list(builds)
         self.fit = fit
         self.devices = tuple(devices)
@@ -216,14 +216,14 @@ class CostModel:
 
     @cached_property
     def _rows_of(self) -> dict[Triple, list[int]]:
-        """Which of the reference's rows are a primitive's."""
+        """The reference rows of each primitive."""
         found: dict[Triple, list[int]] = {}
         for index, (_, triple) in enumerate(self.reference.figures):
             found.setdefault(triple, []).append(index)
         return found
 
     def rows(self, figures: Iterable[tuple[Build, Triple]]) -> Rows:
-        """Figures with their labels; the cycles of one that a build lacks are not a number."""
+        """Figures with their labels; the cycles are NaN if the build lacks the figure."""
         listed = list(figures)
         cycles, builds, primitives, effects = [], [], [], []
         for one, what in listed:
@@ -255,7 +255,7 @@ class CostModel:
 
     @property
     def _variances(self) -> Array:
-        """Of each effect, by its number."""
+        """The effects' variances, by number."""
         return np.array([self.fit.variances.get(effect, 0.0) for effect in self._effects])
 
     def covariance(self, some: Rows, others: Rows) -> Array:
@@ -271,7 +271,7 @@ class CostModel:
         return found
 
     def _between(self, one: Triple, other: Triple) -> Array:
-        """The covariance of all reference figures of two primitives, as `covariance` has it."""
+        """The covariance of all reference figures of two primitives, as `covariance` computes it."""
         mine, theirs = self._rows_of[one], self._rows_of[other]
         rows = self.reference
         shared = rows.primitives[mine[0]] == rows.primitives[theirs[0]]
@@ -281,7 +281,7 @@ class CostModel:
         return found
 
     def from_blocks(self, use: Sequence[int]) -> Array:
-        """The covariance of some reference figures of a few primitives; estimates ask for the same ones."""
+        """The covariance of some reference figures of a few primitives, from blocks that estimates share."""
         at = np.asarray(use, dtype=np.int64)
         primitives: dict[Triple, list[int]] = {}
         for place, index in enumerate(use):
@@ -297,9 +297,9 @@ class CostModel:
         return found
 
     def prior(self, wanted: Rows, use: Sequence[int], inner: Array) -> tuple[Array, Array]:
-        """Mean and covariance of figures before the build's own are known, from some reference rows.
+        """Mean and covariance of figures before the build's own are used, from some reference rows.
 
-        `inner` is these rows' covariance, which is changed.
+        `inner` is the covariance of these rows; it is modified.
         """
         rows = self.reference.take(use)
         inner[np.diag_indices_from(inner)] += ROUNDING
@@ -310,7 +310,7 @@ class CostModel:
         return outer.T @ solved[:, 0], covariance
 
     def estimate(self, target: Triple, like: Build, siblings: Sequence[Build] = ()) -> Estimate:
-        """A figure of a build from its others, other boards' builds, and `siblings` of its own board."""
+        """Estimate a figure from the build's others, other boards' builds, and its own board's `siblings`."""
         own = sorted(
             (base for base in like.log_s if base != target), key=lambda base: (-depth(target, base), base)
         )[:OWN_FIGURES]
@@ -330,13 +330,13 @@ class CostModel:
         new = novelty([one for one in self.builds if one.board != like.board], like, target)
         half = self.fit.half(widened(sd, name, new), group_keys(target, like, name, new))
         level, boards = self.nearest_boards(target, like)
-        # Last digits depend on the processor's linear algebra; what is printed must not.
+        # The last digits depend on the processor's linear algebra; printed values must not.
         log_s, half = round(log_s, DECIMALS), round(half, DECIMALS)
         here = any(target in build.log_s for build in siblings)
         return Estimate(log_s, half, own[0] if own else None, name, new, boards, level, here)
 
     def nearest_boards(self, target: Triple, like: Build) -> tuple[int, int]:
-        """The nearest class whose other boards have a primitive, and their number."""
+        """The level of the nearest class in which other boards have a primitive, and their number."""
         mine = classes(like, target)
         others = [one for one in self.builds if one.board != like.board and target in one.log_s]
         for level in reversed(range(_BOARD)):
@@ -347,7 +347,7 @@ class CostModel:
 
 
 def novelty(builds: Sequence[Build], like: Build, triple: Triple) -> str:
-    """Whether other builds are of the same library, or at least of the same kind of element."""
+    """Whether another build has the same library, or at least the same kind of element."""
     mine, of = classes(like, triple), group(triple)
     theirs = [classes(one, triple) for one in builds if any(group(figure) == of for figure in one.log_s)]
     if any(one[_LIBRARY] == mine[_LIBRARY] for one in theirs):
@@ -359,7 +359,7 @@ def shared_primitives(some: Rows, others: Rows) -> Iterator[tuple[int, Indices, 
     """For each level of primitives and each of its labels: the rows of either side that have it."""
     for j in range(len(LEVELS)):
         mine, theirs = some.primitives[:, j], others.primitives[:, j]
-        # Sets in place of numpy's: its own would load masked arrays, which take time.
+        # Python's sets, because numpy's set functions load masked arrays, which takes time.
         for label in sorted(set(mine.tolist()) & set(theirs.tolist())):
             yield j, np.flatnonzero(mine == label), np.flatnonzero(theirs == label)
 
@@ -382,15 +382,15 @@ def depth(target: Triple, base: Triple) -> int:
 
 
 def relation(target: Triple, own: Sequence[Triple]) -> str:
-    """How near the nearest of a build's own figures is."""
+    """The relation of the nearest of a build's own figures."""
     return RELATIONS[max((depth(target, base) for base in own), default=0)]
 
 
 def group_keys(target: Triple, build: Build, name: str, new: str) -> list[tuple[str, ...]]:
-    """The groups of held-out figures that a range may go by, the nearest first.
+    """The groups of held-out figures whose factors may apply, nearest first.
 
-    What is new is compared with all that was new: the habits of one library say little of another's. Families
-    have groups of their own where the build has another figure of the family.
+    New libraries share one group, because one library predicts little about another. A family has groups of
+    its own if the build has another figure of it.
     """
     if new != NOVELTIES[0]:
         return [(new,), ()]
@@ -404,7 +404,7 @@ def group_keys(target: Triple, build: Build, name: str, new: str) -> list[tuple[
 
 
 def to_json(model: CostModel) -> dict[str, Any]:
-    """The reference builds and the fit, as the package keeps them: keys of several words joined by ``|``."""
+    """The reference builds and the fit in the shipped format: the parts of a key are joined by ``|``."""
 
     def joined(mapping: Mapping[Any, float]) -> dict[str, float]:
         return {"|".join(map(str, key)): float(f"{value:.5g}") for key, value in sorted(mapping.items())}

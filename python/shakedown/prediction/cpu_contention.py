@@ -1,8 +1,7 @@
-"""What else the processors do while one of them is measured: neighbours kept busy, as on a saturated server,
-and what the host took meanwhile.
+"""Load on the other processors during a measurement: busy neighbours, as on a saturated server; steal time.
 
-What looks like two processors is often two threads of one core, or two guests on it; caches and memory are
-shared in any case. A worker whose neighbours work takes longer than one that is alone on the machine.
+Two processors are often two hardware threads of one core, or shared with other guests; caches and memory are
+always shared. A worker with busy neighbours takes longer than one that is alone on the machine.
 """
 
 from __future__ import annotations
@@ -29,20 +28,20 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SUITE = "tls1.3/x25519/p256/server"
-"""The work of neighbours: handshakes, like clients and other workers."""
+"""The neighbours' work: handshakes, like that of clients and other workers."""
 IDLERS = 2
-"""Processes that do nothing beside a server, which then has a third of its processor."""
+"""Busy-looping processes beside a server, which then gets a third of its processor."""
 SAMPLE_S = 0.1
-"""Between two looks at the loops beside something long; some ten loops at half of a processor."""
+"""Interval between two readings of the loops; about ten loops at half of a processor."""
 MAX_STEAL = 0.02
-"""The share of time that a machine's host may take without a warning."""
+"""The largest share of steal time without a warning."""
 MIN_SHARE = 0.8
-"""The share of time at full speed below which a machine is warned of."""
+"""The share of time at full speed below which a warning is given."""
 
 
 @contextlib.contextmanager
 def busy_neighbours(*, busy: bool = True) -> Iterator[None]:
-    """This thread on the first of its processors, and handshakes on all others; nothing where not `busy`."""
+    """Run this thread on its first processor and handshakes on all others; do nothing if not `busy`."""
     if not busy:
         yield
         return
@@ -52,7 +51,7 @@ def busy_neighbours(*, busy: bool = True) -> Iterator[None]:
 
 
 def beside_clients(there: Sequence[int]) -> contextlib.AbstractContextManager[None]:
-    """Handshakes on processors whenever nothing else runs there, such as the clients of a server."""
+    """Run handshakes on processors whenever nothing else runs there, for example the clients of a server."""
 
     def idle(parent: int) -> None:
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
@@ -63,12 +62,12 @@ def beside_clients(there: Sequence[int]) -> contextlib.AbstractContextManager[No
 
 @dataclass(frozen=True, slots=True)
 class Meter:
-    """CPU time and number of loops of processes that do nothing else, side by side for each."""
+    """CPU time and number of loops of busy-looping processes, in pairs."""
 
     counts: Array[c_double]
 
     def timed(self, measure: Callable[[], T], speed: Speed) -> Timed[T]:
-        """A long measurement on their processor, and the mean time of their loops meanwhile."""
+        """A long measurement on their processor, and the mean time of a loop during it."""
         before = tuple(self.counts)
         found = measure()
         ran_s, loops = (
@@ -79,14 +78,12 @@ class Meter:
 
     @property
     def ran_s(self) -> float:
-        """What the processes have run."""
+        """CPU time of the processes."""
         return sum(self.counts[::2])
 
     @contextlib.contextmanager
     def sampled(self, speed: Speed) -> Iterator[None]:
-        """Note the loop's time every `SAMPLE_S` meanwhile: so the full speed is known even where it is short
-        beside what is measured.
-        """
+        """Note the loop's time every `SAMPLE_S`, so that short periods at full speed are found too."""
         ended = threading.Event()
 
         def sample() -> None:
@@ -104,11 +101,11 @@ class Meter:
 
 @contextlib.contextmanager
 def shared(there: Sequence[int], idlers: int = 1) -> Iterator[Meter]:
-    """Processes that do nothing, so many on each of some processors, so that a server there has a part of
-    these. Their speeds count as one.
+    """Run `idlers` busy-looping processes on each of some processors, so that a server there gets a share of
+    them. Their loops are averaged.
 
-    Clients are then never too slow for the server: it finds work whenever it looks, and is never woken. What
-    it does is counted by its own CPU time, and the processor's speed by the processes' loops.
+    Clients are then never too slow for the server: it always finds work, and is never woken. The server's
+    work is measured as its own CPU time, and the processor's speed by the processes' loops.
     """
     counts = RawArray("d", 2 * idlers * len(there))
     places = [processor for processor in there for _ in range(idlers)]
@@ -117,7 +114,7 @@ def shared(there: Sequence[int], idlers: int = 1) -> Iterator[Meter]:
 
 
 class Watch:
-    """How steady the machine was between making one and asking it, with the loops of its measurements."""
+    """How steady the machine has been since this object was created, from steal time and measured loops."""
 
     def __init__(self, *speeds: Speed) -> None:
         self._ticks, self._speeds = _ticks(), speeds
@@ -130,16 +127,16 @@ class Watch:
 
     @property
     def lowest(self) -> float:
-        """The greatest factor by which figures are of a lower speed than the full one; 1 where none is."""
+        """The largest factor by which any figure was measured below full speed; 1 if none was."""
         return max((one.lowest for one in self._speeds), default=1.0)
 
     @property
     def spread(self) -> float:
-        """By what factor figures of that speed may be off."""
+        """The factor by which these figures may be off."""
         return max((one.spread for one in self._speeds), default=1.0)
 
     def warnings(self) -> list[str]:
-        """What makes figures of this time doubtful, a line each."""
+        """Reasons to doubt the figures of this period, one line each."""
         steal, found = self.steal, []
         if steal > MAX_STEAL:
             found.append(f"the host took {steal:.0%} of the processors' time: measure again when it is quiet")
@@ -159,7 +156,7 @@ class Watch:
 
 
 def _ticks() -> tuple[int, int]:
-    """All processors' time since the start, and what of it the host took (proc(5), `/proc/stat`)."""
+    """Time of all processors since boot, and how much of it the host took (proc(5), `/proc/stat`)."""
     try:
         fields = Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()[1:9]
     except OSError:
@@ -169,7 +166,7 @@ def _ticks() -> tuple[int, int]:
 
 @contextlib.contextmanager
 def _beside(works: Sequence[tuple[int, Callable[[int], None]]]) -> Iterator[None]:
-    """A process for each work, on its processor, meanwhile; works are given their parent's number."""
+    """Run a process for each work on its processor; each gets the parent's process ID."""
     context = get_context("fork")
     me = os.getpid()
     others = [context.Process(target=_work, args=(*one, me), daemon=True) for one in works]
@@ -190,7 +187,7 @@ def _work(processor: int, work: Callable[[int], None], parent: int) -> None:
 
 
 def _spin(counts: Array[c_double], number: int, parent: int) -> None:
-    """Nothing, until the parent is gone: one that is killed cannot end its children."""
+    """Loop until the parent is gone, because a killed parent cannot end its children."""
     loops = 0
     while os.getppid() == parent:
         for _ in range(LOOPS):

@@ -1,7 +1,7 @@
-"""A recorded handshake inside EAP: its flights as EAP-TLS has them, its packets over a bearer in lock-step.
+"""A recorded handshake inside EAP: the flights of EAP-TLS, and its packets over a bearer in lock-step.
 
-Each EAP packet crosses the bearer as one packet of it, without IP, between peer and access point; requests
-and answers then take the hop to the RADIUS server, whose time is assumed.
+Each EAP packet is one packet of the bearer, without IP, between peer and access point. Requests and answers
+then take the hop to the RADIUS server, whose time is assumed.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from shakedown.schema.options import upper_limit
 
 DEFAULT_FRAGMENT_BYTES = 1398
 SERVER_FRAGMENT_BYTES = 1400 - eap.MAX_OVERHEAD_BYTES
-"""The most that a server puts into a fragment for an access point that says a Framed-MTU of 1400."""
+"""The largest fragment of a server for an access point that announces a Framed-MTU of 1400."""
 DEFAULT_RADIUS_HOP_S = 0.005
-"""Round trip between access point and RADIUS server: a server of the same region; assumed."""
+"""Round trip between access point and RADIUS server in the same region; assumed."""
 EAPOL_BYTES = 4
 """IEEE 802.1X: version, type, length."""
 LOCK_STEP = Timers(3.0, 20.0, 6, server_timer=False, answers_duplicates=True, fragment_bytes=None)
-"""RFC 3748 section 4.3: three seconds at first, up to five repetitions."""
+"""RFC 3748 section 4.3: a first timeout of three seconds, up to five retransmissions."""
 
 _PROTOCOLS = ("tls1.0", "tls1.1", "tls1.2", "tls1.3")
 
@@ -40,7 +40,7 @@ class Carried:
 
     Attributes:
         fragment_bytes: TLS bytes in the peer's fragments.
-        radius_hop_s: between access point and RADIUS server, and back.
+        radius_hop_s: round trip between access point and RADIUS server.
         ticket_bytes: NewSessionTicket in the server's last flight of TLS 1.3.
     """
 
@@ -54,7 +54,7 @@ class Carried:
 
 
 def carried(fragment_bytes: int | None, radius_hop_s: float | None) -> Carried:
-    """From what was asked for. Raises `InputError`."""
+    """The parameters from the given options. Raises `InputError`."""
     fragment = DEFAULT_FRAGMENT_BYTES if fragment_bytes is None else fragment_bytes
     most = upper_limit("MeasureOptions", "fragment")
     if not 1 <= fragment <= most:
@@ -63,11 +63,11 @@ def carried(fragment_bytes: int | None, radius_hop_s: float | None) -> Carried:
 
 
 def flights_of(trace: Trace, ticket_bytes: float = 0.0) -> list[tuple[Side, float]]:
-    """Sender and bytes of each flight as EAP has them, which a trace in memory does not.
+    """Sender and bytes of each flight inside EAP, which differ from those of a trace in memory.
 
-    TLS 1.3 goes without middlebox compatibility (no ChangeCipherSpec, empty session IDs), and the server ends
-    with its protected byte. Tickets of the trace share that flight, beside `ticket_bytes` of others. Raises
-    `InputError` for what EAP-TLS does not carry.
+    TLS 1.3 does not use middlebox compatibility (no ChangeCipherSpec, empty session IDs), and the server's
+    last flight contains its protected byte, the tickets of the trace, and `ticket_bytes` of others. Raises
+    `InputError` for suites that EAP-TLS does not carry.
     """
     if trace.protocol not in _PROTOCOLS:
         raise InputError(f"{trace.suite} inside EAP; accepted: TLS 1.0 to 1.3")
@@ -95,10 +95,10 @@ def flights_of(trace: Trace, ticket_bytes: float = 0.0) -> list[tuple[Side, floa
 
 
 def renewed_ticket_bytes(trace: Trace, traces: Mapping[str, Trace] | TraceLibrary) -> float:
-    """NewSessionTicket after a resumption of TLS 1.3: as long as the ticket that was presented.
+    """Size of the NewSessionTicket after a resumption of TLS 1.3: that of the presented ticket.
 
     A ClientHello with a ticket of N bytes is longer by N + 47 than one without (with SHA-256); the message,
-    in its record, has N + 47 bytes. 0 for what resumes nothing, or has tickets of its own in the trace.
+    in its record, has N + 47 bytes. 0 for other handshakes, and for traces that contain tickets.
     """
     full = trace.suite.removesuffix("/resumed")
     tickets = any(message.flight is None for message in trace.messages)
@@ -110,7 +110,7 @@ def renewed_ticket_bytes(trace: Trace, traces: Mapping[str, Trace] | TraceLibrar
 
 
 def _session_id_bytes(trace: Trace) -> int:
-    """What a hello of TLS 1.3 has that it has not inside EAP."""
+    """Bytes of a Hello of TLS 1.3 that are absent inside EAP."""
     return 0 if trace.inside_eap else eap.SESSION_ID_BYTES
 
 
@@ -126,16 +126,16 @@ def exchanged(trace: Trace, how: Carried) -> Exchanged:
 
 
 def on_air(packets: Sequence[Packet]) -> list[Packet]:
-    """With EAPOL-Start and the access point's request for the identity before them."""
+    """The packets, preceded by EAPOL-Start and the access point's request for the identity."""
     return [Packet("client", 0.0), Packet("server", eap.TYPED_BYTES), *packets]
 
 
 def carry(
     trace: Trace, client: Price, server: Price, bearer: Bearer, how: Carried, *, from_idle: bool = False
 ) -> Exchange:
-    """When the peer has its EAP-Success over a bearer; ready and done are the same.
+    """The time until the peer receives EAP-Success over a bearer; ready and done are equal.
 
-    Raises `InputError` where a fragment does not fit a packet of the bearer, or EAP does not carry the suite.
+    Raises `InputError` if a fragment does not fit a packet of the bearer, or EAP does not carry the suite.
     """
     packets = on_air(packets_of(trace, how))
     works, ends_s = _works(trace, client, server)
@@ -154,8 +154,8 @@ def carry(
 
 
 def _works(trace: Trace, client: Price, server: Price) -> tuple[list[float], dict[Side, float]]:
-    """A side's work before each flight, what it did with the one before included, and each side's work at the
-    end: with the last that it received, before its acknowledgement or its indication.
+    """The sender's work before each flight, including its work on the previous one; and each side's work on
+    the last flight that it receives, before its acknowledgement or indication.
     """
     prices: dict[Side, Price] = {"client": client, "server": server}
     pending: dict[Side, float] = {
@@ -177,14 +177,14 @@ def _works(trace: Trace, client: Price, server: Price) -> tuple[list[float], dic
 
 
 def carry_packets(packets: Sequence[Packet], bearer: Bearer, how: Carried) -> Exchange:
-    """The same for packets without known work, as EAP-AKA's: a least time."""
+    """The same for packets whose work is unknown, such as EAP-AKA's: the time is a lower bound."""
     return _lock_step([(packet, 0.0) for packet in on_air(packets)], bearer, how)
 
 
 def _lock_step(
     timed: Sequence[tuple[Packet, float]], bearer: Bearer, how: Carried, from_idle: bool = False
 ) -> Exchange:
-    """Packets one after another, each after so much work of its sender."""
+    """Packets in sequence, each after its sender's work."""
     largest = EAPOL_BYTES + max(packet.size_bytes for packet, _ in timed)
     if bearer.mtu_bytes < largest:
         room = bearer.mtu_bytes - EAPOL_BYTES - eap.MAX_OVERHEAD_BYTES

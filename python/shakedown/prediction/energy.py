@@ -1,7 +1,7 @@
 """The client's energy for one handshake: for the handshake itself, for waking the radio and for its tail.
 
-Bytes are those on the link, headers and acknowledgements included. Parts that the profiles do not give are
-named; a sum that lacks one has no estimate.
+Bytes are those on the link, headers and acknowledgements included. Parts that the profiles lack are named; a
+sum without one of them has no estimate.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from shakedown.schema.base import Basis
 from shakedown.schema.predictions import MATTERS
 
 WORK_WITHOUT_COST = "a part of the processor's work"
-"""What an energy lacks where a part of the client's work has no cost."""
+"""The name of the missing energy if a part of the client's work has no cost."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,9 @@ class Energy:
         processor, radio: of the handshake itself: computing, sending, receiving, waiting.
         setup: of the radio before the first byte, and of the processor that waits for it.
         tail: of the radio after the last byte.
-        missing, wake_tail_missing: what is not in the first two, and in the last two.
-        at_most_j: what the missing parts of the first two take at most.
-        terms: what set-up and tail are assumed to be, in words.
+        missing, wake_tail_missing: parts missing from the first two, and from the last two.
+        at_most_j: upper bound of the missing parts of the first two.
+        terms: the assumptions about set-up and tail, in words.
         basis, wake_tail_basis: the weakest basis of the known parts.
     """
 
@@ -50,24 +50,24 @@ class Energy:
 
     @property
     def handshake(self) -> Range:
-        """The handshake itself, as far as it is known, with what else it takes at most in its range."""
+        """The known energy of the handshake itself; its high end includes the bound of the missing parts."""
         known = _sum({"processor": self.processor, "radio": self.radio})
         return known._replace(high=known.high + self.at_most_j)
 
     @property
     def known(self) -> bool:
-        """Whether what is missing of the handshake itself is too little to matter."""
+        """Whether the missing part of the handshake itself is negligible."""
         return self.at_most_j <= MATTERS * _sum({"processor": self.processor, "radio": self.radio}).mean
 
     @property
     def wake_tail(self) -> Range:
-        """What waking the radio and its inactivity tail add, as far as it is known."""
+        """The known energy of waking the radio and of its inactivity tail."""
         known = _plus([self.setup, self.tail]) or exactly(0.0)
         return known._replace(high=math.inf) if self.wake_tail_missing else known
 
     @property
     def total(self) -> Range:
-        """The sum of the known parts. Set-up, sending and tail are one radio's: wrong together."""
+        """The sum of the known parts. The errors of the radio's three parts are fully correlated."""
         whole = _sum({"processor": self.processor, "radio": _plus([self.radio, self.setup, self.tail])})
         return whole._replace(high=whole.high + self.at_most_j)
 
@@ -96,12 +96,12 @@ def client_energy(
     """Energy of one handshake at the client.
 
     Args:
-        sent: what the handshake puts on the link, None where unknown.
-        elapsed_s: how long the handshake takes, None where there is no steady state.
-        setup_s: for how much of that the radio is set up.
-        longer_s: how much longer the wait for the server may be.
-        from_idle: the radio is set up first, which takes energy as it takes time.
-        server: the server's cost; work without a cost is not in the time.
+        sent: the handshake's bytes on the link; None if unknown.
+        elapsed_s: duration of the handshake; None without a steady state.
+        setup_s: the part of this duration in which the radio is set up.
+        longer_s: by how much the wait for the server may be longer.
+        from_idle: the radio is set up first, which takes time and energy.
+        server: the server's cost; the duration does not contain work without a cost.
     """
     missing: list[str] = []
     if elapsed_s is None:
@@ -157,12 +157,12 @@ def _processor(device: Device, client: Price, elapsed_s: float | None, missing: 
         missing.append("the processor while it waits")
     else:
         idle_j = power.idle_w * max(0.0, (elapsed_s or computing.mean) - computing.mean)
-    # The powers of both are wrong together.
+    # The errors of both powers are fully correlated.
     return computing.times(power.active_w).plus(exactly(idle_j)).scaled(1.0, power.spread)
 
 
 def _worked(client: Price, server: Price | None) -> Range:
-    """The work of both sides during which the radio listens; its mean is that of the handshake's duration."""
+    """The work of both sides during which the radio listens; its mean is the one used for the duration."""
     sides = [client, *([] if server is None else [server])]
     worked = reduce(Range.plus, (one.with_connection for one in sides))
     return worked._replace(mean=worked.low) if any(one.without_cost for one in sides) else worked
@@ -220,14 +220,14 @@ def _around(
 def _around_basis(
     device: Device, bearer: Bearer, setup: Range | None, tail: Range | None, *, from_idle: bool
 ) -> Basis:
-    """The basis of set-up and tail: the processor's power counts where its wait for the set-up matters."""
+    """The basis of set-up and tail; it includes the processor's power if its wait for the set-up matters."""
     known, waiting_j = _plus([setup, tail]), (device.power.idle_w or 0.0) * bearer.setup_s
     matters = from_idle and known is not None and waiting_j > MATTERS * known.mean
     return weakest([_power_basis(bearer), *([_power_basis(device)] if matters else [])])
 
 
 def terms(bearer: Bearer, *, from_idle: bool) -> str:
-    """What is assumed about waking the radio and about its tail: `over lte-m: …`."""
+    """The assumptions about waking the radio and about its tail: `over lte-m: …`."""
     power = bearer.energy
     assumed = {key.removeprefix("energy.") for key in bearer.assumed if key.partition(".")[0] == "energy"}
     if from_idle:
@@ -253,5 +253,5 @@ def terms(bearer: Bearer, *, from_idle: bool) -> str:
 
 
 def _stated(value: float, assumed: bool) -> str:
-    """A value as its source has it; what rests on an assumption has two digits and a mark."""
+    """A value as given by its source; an assumed value has two digits and a mark."""
     return f"≈ {float(f'{value:.2g}'):g}" if assumed else f"{value:g}"

@@ -46,11 +46,11 @@ STRENGTH: dict[Basis, int] = {"own": 0, "measured": 1, "scaled": 2, "assumed": 3
 
 
 REJECTION_SD = {"mldsa44": 0.72, "mldsa65": 0.70, "mldsa87": 0.66}
-"""Deviation of an ML-DSA signature's time as a share of its mean, where a source gives the mean alone.
+"""Relative standard deviation of an ML-DSA signature's time, for sources that give only the mean.
 
-Of 3,000 signatures each by OpenSSL 3.6. FIPS 204 expects 4.25, 5.1 and 3.85 rounds, of which every one is
-the last with the same probability; with the least time measured (0.36, 0.34 and 0.39 of the mean, one
-round) that makes 0.73, 0.74 and 0.71.
+Measured on 3,000 signatures each by OpenSSL 3.6. FIPS 204 expects 4.25, 5.1 and 3.85 rounds, geometrically
+distributed; with the least time measured (0.36, 0.34 and 0.39 of the mean, one round) this gives 0.73, 0.74
+and 0.71.
 """
 
 
@@ -63,9 +63,9 @@ class Figure:
         time: None where the call has no cost figure.
         sd_s: standard deviation from call to call, not the figure's uncertainty.
         method: how it was obtained; empty for the device's own figure.
-        cause: names what makes it uncertain: figures of one cause are wrong together.
+        cause: the name of the source of uncertainty; figures with the same cause share their error.
         energy_j: energy of one call, None where unknown.
-        at_most_s: of a call without a cost figure, the upper end of its range; infinite where it has none.
+        at_most_s: upper bound of a call without a cost figure; infinite if there is none.
     """
 
     time: Range | None
@@ -78,7 +78,7 @@ class Figure:
 
     @property
     def high_s(self) -> float:
-        """What one call takes at most, in nine cases of ten on either side."""
+        """The upper end of the 90 % range of one call."""
         return self.at_most_s if self.time is None else self.time.high
 
     @property
@@ -88,22 +88,22 @@ class Figure:
 
 
 def call_figure(device: Device, triple: Triple) -> Figure:
-    """Return what one public-key call, or a KiB of symmetric work, costs on a device that has primitives.
+    """Return the cost of one public-key call, or of a KiB of symmetric work, on a device that has primitives.
 
-    A range wider than ×/÷ `WIDEST` is given of symmetric work alone: a small part of most handshakes.
+    Only symmetric work, a small part of most handshakes, may have a range wider than ×/÷ `WIDEST`.
     """
     return _call_figure(Same(device), triple)
 
 
 def library_figure(device: Device, triple: Triple, figure: Figure, library: Library) -> Figure:
-    """A call by a server's own library, of which `figure` is OpenSSL's."""
+    """The cost of a call in a server's own library; `figure` is that in OpenSSL."""
     name = " ".join(triple)
     factor = library.primitives.get(name)
     base, what = (figure, "OpenSSL's") if factor is None else (call_figure(device, UNIT), " ".join(UNIT))
     times, spread = factor or library.other
     if base.time is None:
         return replace(base, at_most_s=base.at_most_s * times * spread)
-    # Figures that are compared with one unit share their error if a processor favours one library.
+    # Figures expressed in one unit share their error, because a processor may favour one library.
     cause = library.name if factor else f"{library.name}: {name}"
     return Figure(
         base.time.scaled(times, spread),
@@ -145,21 +145,21 @@ def _call_figure(key: Same[Device], triple: Triple) -> Figure:
 
 
 def own_figure(device: Device, triple: Triple, cost: Cost) -> Figure:
-    """A cost of the device's own as a figure; of symmetric work, of a KiB."""
+    """A device's own cost as a figure; of a KiB for symmetric work."""
     time_s = cost.per_kib_s if triple[0] in SYMMETRIC_OPERATIONS else cost.mean_s
     time, sd_s = within(time_s, device.spread), _deviation_s(triple, cost.mean_s, cost.sd_s)
     return Figure(time, sd_s, "own", "", f"{device.name}: own", cost.energy_j)
 
 
 def _deviation_s(triple: Triple, mean_s: float, sd_s: float) -> float:
-    """The deviation from call to call, that of a rejection loop where none is known."""
+    """The deviation from call to call; if none is known for ML-DSA signing, that of its rejection loop."""
     if sd_s <= 0.0 and triple[:2] == ("sign", "mldsa"):
         return REJECTION_SD[triple[2]] * mean_s
     return sd_s
 
 
 def _estimated(device: Device, triple: Triple, found: Estimate) -> Figure:
-    """An estimate as a figure: scaled from the device's own of the group, else assumed."""
+    """An estimate as a figure: scaled if based on the device's own figures of the group, else assumed."""
     middle_s = math.exp(found.log_s)
     # Estimates from doubtful figures are doubtful, too.
     half = math.hypot(found.half, max(0.0, math.log(device.spread / DEFAULT_SPREAD)))
@@ -176,7 +176,7 @@ def _estimated(device: Device, triple: Triple, found: Estimate) -> Figure:
     method += f", as on {_boards(found)}"
     if found.novelty != NOVELTIES[0]:
         method += f" ({found.novelty})"
-    # What no own figure of the group anchors is off by one cause: the class of the build.
+    # Without an own figure of the group, errors have one common cause: the class of the build.
     what = " ".join(triple).strip() if near else f"{group(triple)} by the clock"
     time = Range(middle_s * math.exp(-half), middle_s, middle_s * math.exp(half))
     basis: Basis = "scaled" if near else "assumed"
@@ -192,17 +192,17 @@ def _boards(found: Estimate) -> str:
 
 
 def _in_software(device: Device, like: Build) -> list[Build]:
-    """The board's builds in C, where a device computes in C what its hardware lacks."""
+    """The board's builds in C, if a device computes in C what its hardware lacks."""
     if like.kinds["curves"] == device.implementation.curves:
         return []
     return [one for one in shipped().builds if one.board == like.board and one.kinds["curves"] == "c"]
 
 
 def _computed_by(device: Device, triple: Triple) -> tuple[Build, Figure | None]:
-    """The build that a device computes a primitive with, or the figure that its build in C has.
+    """The build with which a device computes a primitive, or the figure of its build in C.
 
-    A device whose curves are hardware, and that has no figure of a Montgomery or Edwards curve, is taken to
-    compute these by its library in C.
+    A device that computes curves in hardware, and has no figure of a Montgomery or Edwards curve, is assumed
+    to compute these by its library in C.
     """
     like, family = build_of(device), kind(triple)
     if (
@@ -237,7 +237,7 @@ def _unknown(triple: Triple, found: Estimate) -> Figure:
 
 
 def _hybrid(device: Device, triple: Triple) -> Figure:
-    """A hybrid is a classical key agreement and a KEM; the answering side also makes a key pair."""
+    """A hybrid is a classical key agreement and a KEM; the answering side also generates a key pair."""
     parts = hybrid_parts(triple)
     figures = [call_figure(device, part) for part in parts]
     names = " + ".join(f"{operation} {token}" for operation, _, token in parts)
@@ -283,5 +283,5 @@ def hybrid_parts(triple: Triple) -> list[Triple]:
 
 
 def weakest(bases: Iterable[Basis]) -> Basis:
-    """The weakest of some bases; `own` of none."""
+    """The weakest of some bases; `own` if there are none."""
     return max(bases, key=STRENGTH.__getitem__, default="own")

@@ -29,8 +29,8 @@ class ServerModel(_Checked):
 
     Attributes:
         device: a profile's name or path, or a list of them and of patterns.
-        workers: handshakes that it processes at a time.
-        software: what it runs (a profile's name or path), which determines tickets and the size of writes;
+        workers: handshakes that it processes at the same time.
+        software: its software (a profile's name or path), which determines tickets and the size of writes;
             None: openssl, or the software recorded in a file of traces.
     """
 

@@ -96,9 +96,9 @@ class TraceLibrary:
         return trace
 
     def completed(self, captured: Trace) -> Trace:
-        """A captured handshake with the work that captures do not show, as in a measured one of its suite.
+        """A captured handshake, completed with the work that captures do not show, from a measured one.
 
-        It stays partial where that suite cannot be measured: what depends on that work is a lower bound.
+        It stays partial if its suite cannot be measured; figures that depend on that work are lower bounds.
         """
         try:
             return completed(captured, self._measured[captured.suite])
@@ -117,7 +117,7 @@ class TraceLibrary:
             return
         missing = set()
         for suite in suites:
-            with suppress(ShakedownError):  # a name that names no suite is reported where it is looked up
+            with suppress(ShakedownError):  # an unknown suite is reported when it is looked up
                 name = self._canonical(suite)
                 path = self._own_path(name)
                 if not (name in self or (path is not None and path.exists())):
@@ -193,7 +193,7 @@ class TraceLibrary:
             return None
         tickets = any(one.get("name") == "NewSessionTicket" for one in entry.get("messages", ()))
         if self._software and suite.startswith("tls1.3/") and not tickets:
-            return None  # recorded by a version that left tickets out
+            return None  # recorded by a version that omitted tickets
         if self._given:
             self._say(f"{self._path}: no trace of {suite}; using the one recorded earlier")
         return entry
@@ -345,7 +345,7 @@ def _json(text: bytes, path: Path, line: int | None) -> Any:  # noqa: ANN401 - J
 
 
 def resumed_of(suite: str) -> str:
-    """The suite by which a client of this one resumes. Raises `InputError` where there is none."""
+    """The suite that resumes a session of this suite. Raises `InputError` if there is none."""
     about = native.describe(suite)
     if about.get("is_resumption"):
         raise InputError(f"{suite}: resumes already; accepted with a share of resumption: a full handshake")

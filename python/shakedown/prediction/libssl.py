@@ -28,7 +28,7 @@ RARE_KEYS = {
         )
     },
 }
-"""Keys of a key exchange, as libcrypto calls them: `openssl speed` does not time making one."""
+"""libcrypto's names of key exchange keys, whose generation `openssl speed` does not time."""
 
 
 class LibraryError(InputError):
@@ -37,9 +37,7 @@ class LibraryError(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A handshake to make, as the core has it: what is negotiated, with which files, and whether a session is
-    resumed.
-    """
+    """A handshake to perform, as the core reads it: what is negotiated, the files, and whether it resumes."""
 
     tls13: bool
     groups: str
@@ -80,7 +78,7 @@ class Libssl:
             raise LibraryError(str(error)) from None
 
     def keygen(self, name: str) -> dict[Triple, float]:
-        """Microseconds for a key of a key exchange; nothing where the library is older than OpenSSL 3.0."""
+        """Microseconds to generate a key exchange key; empty if the library is older than OpenSSL 3.0."""
         curve = {**KEYS, **RARE_KEYS}[name]
         kind = (curve, None) if name in _MONTGOMERY else ("EC", curve)
         took_us: float | None = self._library.keygen(*kind)

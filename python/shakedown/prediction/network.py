@@ -25,7 +25,7 @@ SEED = 1
 """The seed: the same scenario has the same result on every machine."""
 
 MAX_REPLAYS = 32
-"""Replays that are kept, because one is asked for by table and chart, and again at other rates."""
+"""Cached replays: the table, the chart and other rates use the same replay."""
 
 
 _coarse = ContextVar("coarse", default=False)
@@ -33,9 +33,9 @@ _coarse = ContextVar("coarse", default=False)
 
 @contextmanager
 def replays(*, coarse: bool) -> Iterator[None]:
-    """Coarse replays are first answers, from few handshakes, shown until the whole ones are there.
+    """Make replays coarse: first answers, from few handshakes, shown until the full ones are computed.
 
-    The context belongs to a thread; threads started inside have their own.
+    The setting belongs to a thread; threads started inside have their own.
     """
     before = _coarse.set(coarse)
     try:
@@ -51,11 +51,11 @@ class Exchange:
     Attributes:
         ready: until the client may send application data, the connection included.
         done: until both sides have finished.
-        failed: probability that a side gives up; the times are those of the others.
-        link_bytes: mean bytes on the link: headers, acknowledgements, and what is sent again.
-        setup_s: mean time in which the radio was set up; 0 where it was connected before.
-        p99_interval_s: between which times the 99th percentile of ``ready`` lies (95 %), in seconds; both the
-            same where nothing varies.
+        failed: probability that a side gives up; the times exclude these handshakes.
+        link_bytes: mean bytes on the link, including headers, acknowledgements and retransmissions.
+        setup_s: mean time of the radio's set-up; 0 if it was connected.
+        p99_interval_s: 95 % confidence interval of the 99th percentile of ``ready``, in seconds; both ends
+            are equal if nothing varies.
     """
 
     ready: Distribution
@@ -69,17 +69,17 @@ class Exchange:
 def exchange(
     handshake: Mapping[str, Any], bearer: Bearer, *, from_idle: bool = False, **changes: object
 ) -> Exchange:
-    """Replays a handshake (of `prediction.spec`) over a bearer; ``changes`` replace keys of its spec.
+    """Replay a handshake (of `prediction.spec`) over a bearer; ``changes`` replace keys of its spec.
 
-    ``from_idle`` puts the radio's set-up before it, where the bearer says what that takes. Raises
-    `InputError` for what cannot be replayed, or where no handshake completes.
+    ``from_idle`` puts the radio's set-up before it, if the bearer gives its time. Raises `InputError` if it
+    cannot be replayed, or if no handshake completes.
     """
     link = bearer_spec(bearer, from_idle=from_idle) | changes
     return replayed({"handshake": handshake, "bearer": link, "tcp": tcp_spec(bearer)}, bearer.name)
 
 
 def replayed(spec: Mapping[str, Any], bearer: str) -> Exchange:
-    """Runs a `Replay` of the core over a named bearer. Raises `InputError`."""
+    """Run a `Replay` of the core over a named bearer. Raises `InputError`."""
     try:
         found = _replayed(json.dumps({"seed": SEED, "coarse": _coarse.get(), **spec}))
     except InputError as error:

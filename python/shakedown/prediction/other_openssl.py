@@ -1,10 +1,10 @@
-"""The profile of this machine for a server that runs another OpenSSL than the one that measures here.
+"""The profile of this machine for a server that runs another OpenSSL than the built-in one.
 
-Public-key operations are those of the other library: every key type and size that its `openssl speed` offers
-is a figure of its own, and what that leaves out (making keys) is timed in its libcrypto. What the other
-library offers no figure of is not in the profile, so that a prediction which needs it scales a neighbour and
-says so. All other work, of symmetric primitives and of the stack, is ours times a factor, which handshakes in
-memory through its libssl tell, next to ours in turn.
+Public-key operations are those of the other library: its `openssl speed` times every key type and size that
+it offers, and key generation, which `openssl speed` omits, is timed in its libcrypto. Operations without such
+a figure are not in the profile, so a prediction that needs one scales a related figure and reports this. All
+other work, of symmetric primitives and of the stack, is that of our OpenSSL times a factor, measured by
+handshakes in memory that alternate between both.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ _RARE_CURVES = (
     *(f"{kind}{bits}" for kind in "kb" for bits in (163, 233, 283, 409, 571)),
 )
 RARE = ("rsa512", "dsa512", *(f"{what}{curve}" for what in ("ecdsa", "ecdh") for curve in _RARE_CURVES))
-"""The same, of suites that hardly a server offers: in as few rounds as may be. With `SPEED` these are all
-that `openssl speed` offers and a suite uses: none uses RSA of 7680 and 15,360 bits, Ed448, the groups of
-4096 bits and more, and Brainpool's twisted curves.
+"""Algorithms of suites that few servers offer, timed in as few rounds as possible. With `SPEED` these are all
+that `openssl speed` offers and a suite uses: none uses RSA of 7680 and 15,360 bits, Ed448, groups of 4096
+bits and more, or Brainpool's twisted curves.
 """
 
 
 class Handshake(NamedTuple):
-    """A suite that is measured through the other libssl: group and cipher as OpenSSL calls them."""
+    """A suite that is measured through the other libssl, with OpenSSL's names of group and cipher."""
 
     suite: str
     tickets: int
@@ -71,13 +71,13 @@ HANDSHAKES = (
     Handshake("tls1.3/x25519/p256/server/aes256-gcm", 2, "X25519:P-256", "TLS_AES_256_GCM_SHA384"),
 )
 FROM_CLIENT = {"ClientHello", "ClientKeyExchange"}
-"""The client's messages where only servers have certificates; the server's are all others but `BOTH`."""
+"""The client's messages if only servers have certificates; all others except `BOTH` are the server's."""
 BOTH = {"ChangeCipherSpec", "Finished"}
-"""What both sides make and read: its factor is between."""
+"""Messages that both sides send and process; their factor is the mean of both sides' factors."""
 REPEAT = 60
 MIN_ROUNDS, MAX_ROUNDS = 3, 12
 STEADY = 1.05
-"""Rounds end where figures of rounds that count are within this factor of their medians."""
+"""Rounds end when the figures of valid rounds are within this factor of their medians."""
 PUBLIC_KEY_SHARE = 0.9
 """If public-key operations take a larger share of a handshake than this, the rest cannot be measured
 precisely.
@@ -89,10 +89,10 @@ class OtherOpenssl:
     """The costs of another OpenSSL on this machine.
 
     Attributes:
-        version: the library's.
+        version: version of the library.
         calls: its public-key operations, in microseconds.
         work: ratio of its other work to ours, by kind of handshake and side.
-        unsteady: by what factor its figures lie about their medians from round to round: 90 % of them.
+        unsteady: factor within which 90 % of its figures lie around their medians from round to round.
     """
 
     version: str
@@ -101,7 +101,7 @@ class OtherOpenssl:
     unsteady: float
 
     def stack(self, protocol: str, side: Side | None) -> float:
-        """The factor of other work in a kind of handshake, on a side; of either where it is None."""
+        """The factor of other work in a kind of handshake, on a side; None: the mean of both sides."""
         plain = protocol.split(",")[0]
         nearest = [
             [
@@ -127,13 +127,13 @@ def measure_other(
 
     Args:
         program: the command line tool of the other OpenSSL.
-        rare: whether to measure what hardly a server offers too.
-        alone, beside: given the times of the loop that runs before and after, and of the one that runs beside
+        rare: whether to measure the algorithms of `RARE` too.
+        alone, beside: collect the times of the loop before and after a measurement, and of the one beside
             `openssl speed`.
         progress: called with the work done, the total, and the next step.
 
     Raises:
-        LibraryError: where the library cannot be used.
+        LibraryError: if the library cannot be used.
     """
     library = Libssl(libssl_of(program))
     names, keys = (SPEED, tuple(KEYS)) if not rare else ((*SPEED, *RARE), (*KEYS, *RARE_KEYS))
@@ -177,10 +177,10 @@ def _steady(
     times: bool = True,
     limit: int = MAX_ROUNDS,
 ) -> dict[Key, list[float]]:
-    """Figures of rounds at full speed, as many as it takes until they agree and at most `limit`; one alone
-    where it has none.
+    """Figures of rounds at full speed. Rounds are repeated until their figures agree, at most `limit` times;
+    there is one round if it has no figure.
 
-    `times` at less than full speed are corrected; ratios, which are no times, stay as they are.
+    `times` below full speed are corrected; ratios stay as they are.
     """
     rounds: list[Timed[Mapping[Key, float]]] = []
 
@@ -206,7 +206,7 @@ def _steady(
 
 
 def _unsteady(figures: Sequence[float]) -> float:
-    """The factor within which half of the figures lie about their median."""
+    """The factor within which half of the figures lie around their median."""
     middle = statistics.median(figures)
     return statistics.median(max(one / middle, middle / one) for one in figures)
 
@@ -214,7 +214,7 @@ def _unsteady(figures: Sequence[float]) -> float:
 def adjusted(
     primitives: Primitives, overhead: Mapping[str, list[dict[str, Any]]], other: OtherOpenssl
 ) -> tuple[Primitives, dict[str, list[dict[str, Any]]]]:
-    """What a profile of this machine says, as it is with the other library: times in microseconds."""
+    """The contents of a profile of this machine, adjusted to the other library; times in microseconds."""
     calls: Primitives = {triple: {"time_us": time_us} for triple, time_us in other.calls.items()}
     factor = other.stack("", None)
     for triple, cost in primitives.items():
@@ -225,12 +225,12 @@ def adjusted(
 
 
 def _row(row: Mapping[str, Any], other: OtherOpenssl) -> dict[str, Any] | None:
-    """A row of the overhead's tables; None where it is a public-key operation, which has one figure."""
+    """A row of the overhead's tables, adjusted; None for a public-key operation, which has one figure."""
     protocol = row.get("protocol", "")
     if "operation" in row:
         if is_public_key(row["operation"]) and not protocol:
             return None
-        factor = 1.0 if protocol else other.stack("", None)  # the stack of another protocol is no OpenSSL
+        factor = 1.0 if protocol else other.stack("", None)  # stacks of other protocols are not OpenSSL
     elif "side" in row:
         factor = other.stack(protocol, row["side"])
     elif row["name"] in BOTH:
@@ -246,7 +246,7 @@ def _ratios(
 ) -> dict[tuple[str, Side], float]:
     """Ratio of the other library's work without public-key operations to ours, by kind of handshake and side.
 
-    None where these operations are nearly all, or one of them has no figure.
+    A side is omitted if these operations are nearly all of its work, or if one of them has no figure.
     """
     options = MeasureOptions(repeat=REPEAT, tickets=handshake.tickets)
     ours = native.measure(HandshakeId(suite=native.canonical(handshake.suite)), options)
@@ -268,7 +268,7 @@ def _ratios(
 
 
 def openssl_speed(program: str, name: str) -> dict[Triple, float]:
-    """Public-key operations in microseconds, as `openssl speed` has them."""
+    """Public-key operations in microseconds, from `openssl speed`."""
     try:
         done = subprocess.run(
             [program, "speed", "-mr", "-seconds", "1", name], capture_output=True, text=True, check=False

@@ -28,7 +28,7 @@ from shakedown.schema.base import Basis, Side
 from shakedown.schema.predictions import MATTERS
 
 CLOCK_SPREAD = 2.0
-"""How far, ×/÷, figures may be off that were scaled by the ratio of two clocks."""
+"""Uncertainty, ×/÷, of figures that were scaled by the ratio of two clock rates."""
 WIDE_SHARE = 0.5
 """Figures with a range wider than ×/÷ 4 count if their upper ends are at most this share of the rest."""
 
@@ -38,16 +38,16 @@ class Price:
     """The cost of one side's work on a device.
 
     Attributes:
-        parts: seconds with their range by cause: parts of one cause are wrong together.
+        parts: seconds with their range by cause; parts with the same cause share their error.
         sd_s: standard deviation of a single handshake, operations taken as independent.
         message_s: mean seconds by index of the message the work belongs to; None for work outside any.
-        message_sd_s: standard deviations by the same; only messages whose work varies.
+        message_sd_s: standard deviations, by the same index; only of messages whose work varies.
         bases: seconds by basis.
         figures: rows naming every figure that is not the device's own.
         without_cost: rows naming what has no figure; the total is then a lower bound.
         without_cost_high_s: upper bound of that work, infinite if there is none.
         connection: seconds of a TCP connection, kernel included; not in the total.
-        connection_cause: names what makes it uncertain, as of parts.
+        connection_cause: its cause, as for parts.
         connection_sd_s: its standard deviation from connection to connection.
         primitive_energy_j: the sum of the primitives' own energies, or None if any is missing.
     """
@@ -105,7 +105,7 @@ class Price:
         )
 
     def at_low(self) -> Price:
-        """The same work at the low end of its range, which has none itself: nothing of it takes less."""
+        """The same work at the low end of its range, without a range."""
         whole = self.with_connection
         share = whole.low / whole.mean if whole.mean > 0.0 else 1.0
         return replace(
@@ -125,7 +125,7 @@ class Price:
         )
 
     def measured(self, whole: Range) -> Price:
-        """The same work, measured as a whole with the connection: what is modelled shares it out."""
+        """The same work with a measured total, connection included; the model only divides it into parts."""
         modelled_s = self.with_connection.mean
         share = self.connection_s / modelled_s if modelled_s > 0.0 else 0.0
         scale = whole.mean / modelled_s if modelled_s > 0.0 else 0.0
@@ -144,7 +144,7 @@ class Price:
         )
 
     def _scaled(self, times: float) -> dict[str, Any]:
-        """Deviations, and the work of each message, of so many times as much."""
+        """Deviations, and the work of each message, multiplied by a factor."""
         return {
             "sd_s": self.sd_s * times,
             "message_s": {at: seconds * times for at, seconds in self.message_s.items()},
@@ -183,8 +183,8 @@ def known_basis(prices: Sequence[Price]) -> Basis:
 def price(trace: Trace, side: Side, device: Device, scale_from: Device | None = None) -> Price:
     """Estimate one side of a handshake on a device.
 
-    ``scale_from`` is the one whose figures are scaled by the clocks' ratio, for a device without primitives.
-    Raises `InputError` for such a device and no ``scale_from``.
+    For a device without primitives, the figures of ``scale_from`` are scaled by the ratio of the clock rates.
+    Raises `InputError` if it is missing.
     """
     return on_device(lambda one: SidePricing(trace, side, one), device, scale_from)
 
@@ -192,7 +192,7 @@ def price(trace: Trace, side: Side, device: Device, scale_from: Device | None = 
 def on_device(
     pricing: Callable[[Device], SidePricing], device: Device, scale_from: Device | None = None
 ) -> Price:
-    """Work on a device, or on another one and scaled by the ratio of the clocks. Raises `InputError`."""
+    """Work on a device, or on another one, scaled by the ratio of the clocks. Raises `InputError`."""
     if device.priced:
         return pricing(device).run()
     if scale_from is None:
@@ -223,7 +223,7 @@ class SidePricing:
         self.slower_symmetric = device.overhead.cooling.of_symmetric(public_s)
 
     def _public_s(self) -> float:
-        """Public-key work of both sides, as far as it is known: it leaves caches cold."""
+        """Known public-key work of both sides, which leaves caches cold."""
         found = 0.0
         for operation in self.trace.operations:
             if is_public_key(operation.triple[0]):
@@ -417,7 +417,7 @@ class SidePricing:
         self.price.without_cost.append({**work, "reason": "no stack's work on such a message was measured"})
 
     def _add(self, operation: Operation, part: Part, count: int | None = None) -> bool:
-        """Adds a part with its calls, and records whether it is the device's own."""
+        """Add a part with its calls, and return whether it is the device's own."""
         if part.time.high <= 0.0 and part.basis != "own":
             return False
         if not is_public_key(operation.triple[0]):

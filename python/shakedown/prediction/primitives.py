@@ -1,4 +1,4 @@
-"""What two primitives have in common: the levels at which a cost model lets them share strength."""
+"""The similarity of primitives: the levels at which the cost model shares information between them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LEVELS = (
     "operation and size",
     "primitive",
 )
-"""From what all primitives share to what one has alone; each level has a label in `levels`."""
+"""From all primitives to a single one; each level has a label in `levels`."""
 TWINS = {"sign": "decrypt", "decrypt": "sign", "verify": "encrypt", "encrypt": "verify"}
 """RSA's pairs of operations that do the same work."""
 
@@ -39,7 +39,7 @@ SIZE_EXPONENTS: dict[str, float] = {
     "mldsa": 1.4,
     "hybrid": 1.3,
 }
-"""How time is expected to grow with size inside a family; the model estimates what is off it."""
+"""Expected growth of time with size in a family; the model estimates the deviation from it."""
 _USUAL_SIZE = {"curves": 256, "integers": 2048, "lattices": 3}
 _GROUP = {
     **dict.fromkeys(("rsa", "rsa-e3", "dsa", "dh", "ffdhe"), "integers"),
@@ -49,13 +49,13 @@ _GROUP = {
 _FAMILY = {"rsa-e3": "rsa", "ffdhe": "dh", "random-curve": "prime-curve"}
 _CIPHER = re.compile(r"(?P<name>rc5-32|des-ede3|[a-z0-9]+?)(?:[-/](?P<size>\d+))?(?:-(?P<mode>[a-z0-9]+))?")
 _CUT_SHORT = {"sha224": "sha256", "sha384": "sha512", "sha3-384": "sha3-512"}
-"""Digests that are another one's function, or nearly, cut short."""
+"""Digests that are another digest's function, or nearly, with a truncated output."""
 _AEAD = ("gcm", "ccm", "poly1305")
 
 
 @lru_cache(maxsize=4096)
 def kind(triple: Triple) -> str:
-    """The family a primitive belongs to, inside which costs scale with size."""
+    """The family of a primitive, in which costs scale with size."""
     operation, algorithm, token = triple
     if operation in SYMMETRIC_OPERATIONS:
         return "symmetric"
@@ -80,7 +80,7 @@ def size(triple: Triple) -> int:
 
 
 def short_exponent_bits(prime_bits: int) -> int:
-    """Twice the security strength of a prime (NIST SP 800-56A rev. 3, appendix D), as OpenSSL takes it."""
+    """Twice the security strength of a prime (NIST SP 800-56A rev. 3, appendix D), as in OpenSSL."""
     strengths = {1024: 160, 2048: 225, 3072: 275, 4096: 325, 6144: 375, 8192: 400}
     return strengths.get(prime_bits) or min(prime_bits, round(2.0 * 80.0 * (prime_bits / 1024.0) ** 0.45))
 
@@ -89,7 +89,7 @@ def short_exponent_bits(prime_bits: int) -> int:
 def expected(triple: Triple) -> float:
     """The expected logarithm of a cost, relative to its family's usual size.
 
-    A DH exponent as long as the prime takes as many times as long as it is longer. With e = 3 an RSA public
+    The time of a DH operation is proportional to the length of the exponent. With e = 3 an RSA public
     operation takes between 2/17 of its time with 65537 (the multiplications) and all of it (the rest).
     """
     if group(triple) == "symmetric":

@@ -7,13 +7,13 @@ profile whose parts were measured at different times would contradict itself, an
 at another time would contradict the profile.
 
 So a fixed loop runs on the same processor: before and after a short measurement, and beside a long one (a
-`Meter`). A measurement counts if the loop took at most `TOLERANCE` times its least usual time, which is the
-lower decile of all times of the loop so far. A measurement is repeated until enough of its results count. At
-a limit it ends; then those with the fastest loops count, and the result is marked. What was measured has no
-part in the choice: it depends on the loop alone. Times that count are then multiplied by the loop's usual
-best time over its time: within so small a difference all work changes about as the loop does.
+`Meter`). A measurement is valid if the loop took at most `TOLERANCE` times its best time, the lower decile of
+all times of the loop so far. Measurements are repeated until enough are valid, up to a limit; then those with
+the fastest loops are used, and the result is marked. The selection depends only on the loop, not on what was
+measured. Valid times are then multiplied by the loop's best time over its time: within so small a difference
+all work changes about as the loop does.
 
-All figures of a profile are thus for the processor's full speed, whose share of the time a warning states.
+All figures of a profile thus apply to the processor's full speed; a warning states its share of the time.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 LOOPS = 100_000
-"""Some milliseconds."""
+"""Iterations of the loop: some milliseconds."""
 FLANK = 3
 """Loops before and after a measurement."""
 TOLERANCE = 1.1
-"""At full speed the loop's times differ by less than this, and the next slower ones by 1.3 and more."""
+"""At full speed the loop's times differ by less than this; below it they are longer by factors from 1.3."""
 WARM_UP_S = 1.0
-"""For how long the loop runs first, so that its least usual time is known from the beginning."""
+"""Duration of the loop before the first measurement, so that its best time is known."""
 
 
 def loop_s() -> float:
@@ -47,7 +47,7 @@ def loop_s() -> float:
 
 @dataclass(frozen=True, slots=True)
 class Timed(Generic[T_co]):
-    """What a measurement found, and the loop's time on its processor then."""
+    """The result of a measurement, and the loop's time on its processor."""
 
     found: T_co
     loop_s: float
@@ -59,11 +59,11 @@ class Speed:
 
     loops_s: list[float] = field(default_factory=list)
     counted_s: list[float] = field(default_factory=list)
-    """Of each figure the slowest loop that counted."""
+    """For each figure, the slowest loop of the measurements used."""
 
     @classmethod
     def warmed_up(cls) -> Speed:
-        """One that knows the loop's times of the last second, on this thread's processor."""
+        """A `Speed` with the loop's times of one second on this thread's processor."""
         speed, end = cls(), time.monotonic() + WARM_UP_S
         while time.monotonic() < end:
             speed.sample()
@@ -86,8 +86,8 @@ class Speed:
 
     @property
     def lowest(self) -> float:
-        """By what factor the processor was slower than at full speed where figures had to count nevertheless:
-        nine figures of ten are within it. 1 where that is no more than the loop differs at full speed.
+        """The factor by which the processor was slower than at full speed when figures were measured: 90 % of
+        the figures are within it. 1 if it is within the loop's variation at full speed.
         """
         ordered = sorted(self.counted_s)
         factor = ordered[(9 * len(ordered)) // 10] / self.full_s if ordered and self.full_s else 1.0
@@ -95,7 +95,7 @@ class Speed:
 
     @property
     def spread(self) -> float:
-        """By what factor figures of that speed may be too high: the square, as work slows more than loops.
+        """The factor by which such figures may be too high: the square, as work slows more than the loop.
 
         Handshakes with public-key operations took 1.15 to 1.26 times as long where the loop took 1.14.
         """
@@ -105,12 +105,12 @@ class Speed:
         return self.note(statistics.fmean(loop_s() for _ in range(FLANK)))
 
     def note(self, seconds: float) -> float:
-        """A time of the loop that was measured elsewhere on this processor."""
+        """Add a time of the loop that was measured elsewhere on this processor."""
         self.loops_s.append(seconds)
         return seconds
 
     def flanked(self, measure: Callable[[], T]) -> Timed[T]:
-        """A short measurement between two loops, the slower of which decides."""
+        """A short measurement between two runs of the loop; its loop time is the slower one's."""
         before_s = self.sample()
         found = measure()
         return Timed(found, max(before_s, self.sample()))
@@ -124,7 +124,7 @@ class Speed:
     def counted(self, some: Sequence[Timed[T]], enough: int = 1, *, provisional: bool = False) -> list[T]:
         """The results of the measurements at full speed; if these are too few, those with the fastest loops.
 
-        A choice is `provisional` while more is measured, and then not remembered in `lowest`.
+        A `provisional` choice, made while more is measured, does not affect `lowest`.
         """
         found = [one for one in some if self.is_full(one)]
         if len(found) < enough:
@@ -136,7 +136,7 @@ class Speed:
     def at_full(
         self, some: Sequence[Timed[float]], enough: int = 1, *, provisional: bool = False
     ) -> list[float]:
-        """Times that count, at full speed."""
+        """The times to use, corrected to full speed."""
         timed = [Timed((one.found, one.loop_s), one.loop_s) for one in some]
         counted = self.counted(timed, enough, provisional=provisional)
         return [found * self.full_s / loop_s for found, loop_s in counted]

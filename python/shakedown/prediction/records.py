@@ -1,10 +1,10 @@
 """The server's work on data that a client sends after the handshake.
 
-It has three parts. The cipher and MAC that the handshake's Finished shows, at the server device's costs. The
-library's work on a record, which was not measured by itself: that on a ChangeCipherSpec of TLS 1.3, which is
-read and has no effect, is taken in its place. And what the system needs until the server has read data that
-comes by itself (the packet, waking the server, the call), as a share of its work on a whole connection, once
-for each record. Only the first can be a device's own; the others are assumed.
+It has three parts: the cipher and MAC of the handshake's Finished, at the server device's costs; the
+library's work on a record; and the system's work until the server has read data that arrives separately (the
+packet, waking the server, the call). The second was not measured by itself: the work on a ChangeCipherSpec of
+TLS 1.3, which is read and ignored, is used. The third is a share of the server's work on a connection, for
+each record. Only the first can be a device's own figure; the others are assumed.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from shakedown.profiles.software import AS_OURS
 MAX_RECORD_BYTES = 16_384
 """Data in a record of TLS."""
 RECEIVE_SHARE, RECEIVE_SPREAD = 0.1, 2.0
-"""What it takes a server to receive a record that comes by itself, as a share of its work on a connection
-besides the handshake, and how far off that may be.
+"""The cost of receiving a record that arrives separately, as a share of the server's work on a connection
+besides the handshake, and its uncertainty (×/÷).
 
-A polling server in Python needed 7 to 9 µs for 512 bytes over loopback on a Xeon, the interpreter's share
-included; a connection of ours takes 60 to 70 µs on such processors.
+A polling server in Python needed 7 to 9 µs for 512 bytes over loopback on a Xeon, including the interpreter;
+our server takes 60 to 70 µs for a connection on such processors.
 """
 
 _HEADER_BYTES = {"tls1.3": 4, "dtls1.2": 12, "dtls1.3": 12, "wtls": 3}
-"""Of a handshake message; 4 in others."""
+"""Header of a handshake message; 4 in other protocols."""
 _VERIFY_BYTES = 12
-"""Of a Finished; in TLS and DTLS 1.3 a digest."""
+"""Body of a Finished; in TLS and DTLS 1.3 it is a digest."""
 
 
 def record_price(
@@ -45,10 +45,10 @@ def record_price(
     size_bytes: int,
     piece_bytes: int = MAX_RECORD_BYTES,
 ) -> Price:
-    """Estimate the server's work on so many bytes that a client sends at once, in records of at most
+    """Estimate the server's work on `size_bytes` that a client sends at once, in records of at most
     `piece_bytes`; `scale_from` as for `price`.
 
-    Raises `InputError` for a trace that does not show how records are protected, and devices without
+    Raises `InputError` for a trace that does not contain how records are protected, and devices without
     primitives.
     """
     records = math.ceil(size_bytes / piece_bytes)
@@ -78,7 +78,7 @@ def _sent(trace: Trace, size_bytes: int, records: int) -> Trace:
 
 
 def _protection(trace: Trace) -> list[Operation]:
-    """What the server does with the client's Finished, as far as it is symmetric. Raises `InputError`."""
+    """The server's symmetric work on the client's Finished. Raises `InputError`."""
     finished = [one.index for one in trace.messages if one.sender == "client" and one.name == "Finished"]
     found = [
         one
@@ -95,7 +95,7 @@ def _protection(trace: Trace) -> list[Operation]:
 
 
 def _has_own_mac(trace: Trace) -> bool:
-    """Whether a Finished is itself a MAC, and records have none beside their cipher."""
+    """Whether a Finished is itself a MAC, and records have no MAC besides their cipher."""
     return trace.protocol in ("tls1.3", "dtls1.3")
 
 
@@ -116,7 +116,7 @@ class _RecordPricing(SidePricing):
         self.records = records
 
     def _stack(self) -> None:
-        """The library's work on the records, and the system's until it has them."""
+        """The library's work on the records, and the system's work to receive them."""
         own = self.device.overhead
         if own.known and not own.messages:
             seconds = own.per_message_s * self.records + own.per_byte_s * self.trace.size_bytes("client")
@@ -146,4 +146,4 @@ class _RecordPricing(SidePricing):
         self._note(("receive", "", ""), part, self.records)
 
     def _connection(self) -> None:
-        """The connection is open."""
+        """No cost: the connection is already open."""

@@ -19,8 +19,8 @@ def slowed(
     client_chain: str | Path | None = None,
     client_key: str | Path | None = None,
 ) -> dict[str, float]:
-    """In the form of `load_generator.load`: `client_s`, the client's time as `predict` has it for a device's
-    profile, and `slowdown`, that over its median in memory here.
+    """Arguments of `load_generator.load`: `client_s`, the client's time that `predict` computes for a device,
+    and `slowdown`, its ratio to the median in memory here.
 
     Raises `InputError` for a device that is unknown or faster than this machine, and for a suite that
     cannot be estimated; the core's errors where it cannot be run.

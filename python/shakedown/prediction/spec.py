@@ -28,7 +28,7 @@ IP_BYTES = 20
 TCP_HEADERS_BYTES = IP_BYTES + 20 + 12
 """IP, TCP and its timestamps."""
 MIN_MTU_BYTES = IP_BYTES + 8
-"""The least that IP cuts packets into."""
+"""The smallest packets into which IP fragments."""
 
 _NEGLIGIBLE = 1e-9
 _ABOVE_ROUND_TRIP = 1.25
@@ -36,14 +36,14 @@ _ABOVE_ROUND_TRIP = 1.25
 
 @dataclass(frozen=True, slots=True)
 class Timers:
-    """How a protocol on datagrams sends a flight again.
+    """How a datagram protocol retransmits a flight.
 
     Attributes:
         initial_s, maximum_s: the first timeout, which doubles, and the longest.
-        sends: how often a flight is sent at most, the first time included.
-        server_timer: the server has a timer too, and not only the client.
-        answers_duplicates: a server without a timer answers a flight that comes again with its own.
-        fragment_bytes: what a record that is cut in two takes more; None: IP fragments long datagrams.
+        sends: maximum number of transmissions of a flight, the first included.
+        server_timer: the server also has a timer, not only the client.
+        answers_duplicates: a server without a timer answers a repeated flight by repeating its own.
+        fragment_bytes: additional bytes of a split record; None: IP fragments long datagrams.
     """
 
     initial_s: float
@@ -60,9 +60,9 @@ class Timers:
 
 
 DTLS = Timers(1.0, 60.0, 13, server_timer=True, answers_duplicates=False, fragment_bytes=25)
-"""RFC 6347 section 4.2.4 as libssl does it; a cut record's second header, and that of the handshake."""
+"""RFC 6347 section 4.2.4 as in libssl; a split record has a second header, and so has its message."""
 WTLS = Timers(3.0, 48.0, 5, server_timer=False, answers_duplicates=True, fragment_bytes=None)
-"""WAP's WDP over UDP: the client alone repeats."""
+"""WAP's WDP over UDP: only the client retransmits."""
 
 
 def handshake_spec(
@@ -70,11 +70,11 @@ def handshake_spec(
 ) -> dict[str, Any]:
     """An estimated handshake: each message with what it costs its sender and its receiver.
 
-    Work outside any message, and the connection's, come before a side's first work. With ``spread`` work
+    Work outside messages, and that on the connection, comes before a side's first work. With ``spread`` work
     varies from handshake to handshake, else it is always its mean.
 
     Raises:
-        InputError: where the bearer's packets have no room for the transport's headers.
+        InputError: if the bearer's packets have no room for the transport's headers.
     """
     _check_room(trace, bearer)
     times: dict[tuple[Side, int], dict[str, Any]] = {}
@@ -118,7 +118,7 @@ def message_spec(
     generate: dict[str, Any] | None = None,
     process: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """One message; ``unit`` is the datagram that carried it, 0 where that is not known."""
+    """One message; ``unit`` is the datagram that carried it, 0 if unknown."""
     return {
         "from": sender,
         "name": name,
@@ -133,7 +133,7 @@ def message_spec(
 def stream_spec(
     name: str, messages: Sequence[dict[str, Any]], write_bytes: int | None = WRITE_BYTES
 ) -> dict[str, Any]:
-    """A handshake over TCP; ``write_bytes`` is the buffer of who writes, None: a flight is one write."""
+    """A handshake over TCP; ``write_bytes`` is the writer's buffer size; None: a flight is one write."""
     return {"name": name, "transport": "stream", "messages": list(messages), "write_bytes": write_bytes}
 
 
@@ -163,11 +163,11 @@ def _check_room(trace: Trace, bearer: Bearer) -> None:
 
 
 def hosts_timers(timers: Timers, messages: Iterable[Message], bearer: Bearer, work_s: float) -> Timers:
-    """The timers that hosts have on a bearer.
+    """The retransmission timers of hosts on a bearer.
 
-    Where a sender must be silent for most of the time (a duty cycle), those of a second or three would run
-    out before anything is answered. They are taken to be doubled until they are above the time that the two
-    longest flights take one after the other, with all work.
+    Under a duty cycle, a sender is silent for most of the time, and timers of 1 to 3 s would expire before
+    any answer. They are assumed to be doubled until they exceed the time of the two longest flights in
+    sequence, with all work.
     """
     if bearer.up.duty_cycle == 1.0:
         return timers
@@ -191,8 +191,8 @@ def _sending_s(size_bytes: float, bearer: Bearer, way: BearerWay) -> float:
 
 
 def work_spec(mean_s: float, sd_s: float = 0.0) -> dict[str, Any]:
-    """A time of work: fixed and an exponential part, as `models.waiting.spread_service`; where it varies by
-    more than its mean, lognormal.
+    """The distribution of a time of work: fixed plus exponential, as in `models.waiting.spread_service`;
+    lognormal if its deviation exceeds its mean.
     """
     if mean_s <= 0.0 or sd_s <= _NEGLIGIBLE * mean_s:
         return {"kind": "constant", "s": max(mean_s, 0.0)}
@@ -236,7 +236,7 @@ def bearer_spec(bearer: Bearer, *, from_idle: bool = False) -> dict[str, Any]:
 
 
 def tcp_spec(bearer: Bearer) -> dict[str, Any]:
-    """How both hosts do TCP over a bearer, for the core; the rest is as Linux has it."""
+    """TCP of both hosts on a bearer, for the core; other settings are Linux's."""
     tcp = structs.asdict(bearer.tcp)
     reordering = tcp.pop("reordering")
     return {**tcp, "client_reordering": reordering, "server_reordering": reordering}

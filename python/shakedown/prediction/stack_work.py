@@ -1,10 +1,9 @@
-"""What a stack does besides the primitives, on devices where it was not measured: assumed from another.
+"""The work of a stack besides the primitives, assumed for devices on which it was not measured.
 
-Measured is OpenSSL on one machine (the profile that `data/overhead.json` names): its work on every kind of
-message, what a symmetric call costs beyond its blocks, decoding of peers' keys, a TCP connection. On another
-device the same work takes as many times as long as SHA-256 in software takes there, times what leaner
-libraries need of OpenSSL's work. Every such figure is `assumed`, its range says so, and all of a device's are
-wrong together.
+It was measured with OpenSSL on one machine (the profile that `data/overhead.json` names): the work on every
+kind of message, the cost of a symmetric call beyond its blocks, decoding of peers' keys, a TCP connection. On
+another device this work is scaled by the speed of plain software there, and by the share of OpenSSL's work
+that leaner libraries need. All these figures are `assumed`, and those of one device share their error.
 """
 
 from __future__ import annotations
@@ -25,19 +24,19 @@ DATA = Path(__file__).parent.parent / "data" / "overhead.json"
 SOFTWARE_SPREAD = 1.5
 """The uncertainty of a device's stack work, estimated from its SHA-256 in software."""
 SMALL_NETWORK, SMALL_NETWORK_SPREAD = 0.1, 8.0
-"""What a microcontroller's network stack needs of a server kernel's work on a connection; no
-measurement of it was published.
+"""Work of a microcontroller's network stack on a connection, as a share of a server kernel's, and its
+uncertainty (×/÷); no measurement of it was published.
 """
 NEAREST_PROTOCOL = {"dtls1.2": "tls1.2", "dtls1.3": "tls1.3", "tls1.1": "tls1.0", "ssl3": "tls1.0"}
-"""Where a protocol was not measured: the one whose messages are most alike."""
+"""For a protocol that was not measured: the one with the most similar messages."""
 
 
 @dataclass(frozen=True)
 class Reference:
     """The measured stack's work, in seconds, and how its machine and other libraries compare.
 
-    `plain` are its figures for lattice schemes in C; `plain_cycles` what it takes to be as fast, in Hz: cores
-    of 64 bits at that clock are, on the geometric mean, and how far off 90 % of them are.
+    `plain` are its figures for lattice schemes in C. `plain_cycles` is the clock rate, in Hz, at which 64-bit
+    cores are as fast, on the geometric mean, and the factor within which 90 % of them lie.
     """
 
     device: str
@@ -89,7 +88,7 @@ def reference() -> Reference:
 
 @dataclass(frozen=True)
 class Speed:
-    """How many times as long work takes as on the reference machine: middle, and how far that may be off."""
+    """The time of work relative to the reference machine, and its uncertainty (×/÷)."""
 
     factor: float
     spread: float
@@ -113,10 +112,10 @@ class StackWork:
 
     @cached_property
     def software(self) -> Speed:
-        """The device's speed at plain software, next to the reference machine's.
+        """The device's speed for plain software, relative to the reference machine.
 
-        By its own figures for code that is plain software there and here: lattice schemes in C where OpenSSL
-        runs, else SHA-256 in software; else by its clock and what such code takes on cores of its kind.
+        From its own figures for code that is plain software on both: lattice schemes in C with OpenSSL, else
+        SHA-256 in software; without these, from its clock and the cycles of such code on similar cores.
         """
         shown = reference()
         device = self.device
@@ -149,7 +148,7 @@ class StackWork:
 
     @cached_property
     def network(self) -> Speed:
-        """The device's speed at its network stack's work: a small one's on microcontrollers."""
+        """The device's speed for its network stack's work; microcontrollers have a small stack."""
         speed = self.software
         if self.device.core.word_bits == 64:
             return Speed(speed.factor, 2.0 * speed.spread, speed.method)
@@ -159,7 +158,7 @@ class StackWork:
 
     @cached_property
     def stack(self) -> Speed:
-        """The device's speed at its library's work on messages."""
+        """The device's speed for its library's work on messages."""
         lean, spread = reference().lineages.get(self.device.lineage) or reference().lineages[""]
         speed = self.software
         together = math.exp(math.hypot(math.log(spread), math.log(speed.spread)))

@@ -1,7 +1,7 @@
-"""Symmetric work on a device: by its own figures a call and a KiB, else by the blocks that a call takes.
+"""Symmetric work on a device: from its own figures per call and per KiB, else from the blocks of a call.
 
-A published rate is that of long messages. A handshake's are short: a call costs its blocks, padding and
-key schedule included, at the published rate, and its library's work per call, which is not published.
+Published rates are those of long messages, but a handshake's are short. A call costs its blocks at the
+published rate, padding and key schedule included, and its library's work per call, which is not published.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from shakedown.schema.base import Basis
 BLOCK_BYTES = {"sha384": 128, "sha512": 128}
 DIGEST_BYTES = {"md5": 16, "sha1": 20, "sha224": 28, "sha256": 32, "sha384": 48, "sha512": 64}
 BLOCK_SPREAD = 1.3
-"""How far the count of a call's blocks may be off: keys may be kept, labels differ in length."""
+"""Uncertainty, ×/÷, of the number of blocks of a call: keys may be cached, labels differ in length."""
 _PADDING = 0.64  # of a block: nine bytes of padding, and on average half a block left over
 _HMAC_BLOCKS = 3.64  # inner and outer key, inner padding, outer digest
 _PRF_BLOCKS = 2.0  # inner and outer key of P_hash
@@ -34,8 +34,8 @@ _TAG_BYTES = 32.0  # a tag, and the block that its counter starts with
 class Part:
     """A part of a figure that is uncertain for one reason.
 
-    `wide` is the range, ×/÷, where it is wider than a figure's may be: such a part counts only where it
-    hardly matters.
+    `wide` is the range, ×/÷, if it is wider than a figure's may be: such a part is used only if it hardly
+    matters.
     """
 
     cause: str
@@ -46,7 +46,7 @@ class Part:
 
 
 def digests_of(algorithm: str) -> list[str]:
-    """The digests that a symmetric algorithm is made of: none for a cipher."""
+    """The digests that a symmetric algorithm uses; none for a cipher."""
     name = algorithm
     for prefix in ("hmac-", "tls1-prf-", "wtls-prf-", "hkdf-"):
         name = name.removeprefix(prefix)
@@ -73,9 +73,9 @@ def hashed_kib(operation: Operation, digest: str) -> float:
 def symmetric_parts(
     device: Device, work: StackWork, operation: Operation, *, own: Cost | None, slower: float = 1.0
 ) -> list[Part] | Figure:
-    """The parts of an operation's time, or an unknown figure where something of it has no cost.
+    """The parts of an operation's time, or an unknown figure if one of them has no cost.
 
-    `own` is what the device's profile says of it, `slower` by how much that is more in this handshake.
+    `own` is the device's own cost, `slower` the factor by which it is higher in this handshake.
     """
     if own is not None and own.mean_s > 0.0:
         time_s = slower * own.time_s(operation.count, operation.size_bytes)
@@ -103,7 +103,7 @@ def symmetric_parts(
 
 
 def _wide(figure: Figure) -> float:
-    """The range of a figure, ×/÷, where that is wider than a figure's may be; else 0."""
+    """The range of a figure, ×/÷, if it is wider than a figure's may be; else 0."""
     if figure.basis != "assumed" or figure.time is None:
         return 0.0
     factor = figure.time.high / figure.time.mean

@@ -23,18 +23,18 @@ from shakedown.schema.base import builtins
 from shakedown.schema.primitives import Timing
 
 ROUNDS = 5
-"""How often every suite is measured, in turn with all others, so that a busy minute affects all."""
+"""Rounds in which every suite is measured, in turn with all others, so that a busy minute affects all."""
 REPEAT = 20
 MORE = 3
-"""How many times as many rounds there are at most where the processor is often slower."""
+"""Maximum number of rounds, as a multiple, if the processor is often below full speed."""
 PRIMITIVE_ROUNDS = 3
 MOST = 0.95
 VARYING = 20
-"""How many times as often suites of ML-DSA are measured: signing is a rejection loop."""
+"""Multiple of the repetitions for suites of ML-DSA: signing is a rejection loop."""
 
 OTHER_SPREAD = 1.15
-"""How far off a prediction with another OpenSSL's figures may be: set by what nginx took, of which 13 cases
-of 15 lay within the range that it gives (docs/validation/capacity-check.md).
+"""Uncertainty (×/÷) of predictions with another OpenSSL's figures, set by measurements of nginx: 13 of 15
+cases lay within the resulting range (docs/validation/capacity-check.md).
 """
 
 
@@ -48,16 +48,16 @@ def measure_suites(
     progress: Callable[[int, int, str], None] = lambda done, total, name: None,
     kept: Callable[[list[dict[str, Any]]], None] = lambda measured: None,
 ) -> list[dict[str, Any]]:
-    """Measure suites in turn, several rounds: of each the middle one of those at the processor's full speed.
+    """Measure suites in turn, several rounds, and return each suite's median round at full speed.
 
-    A suite without such a round has further ones, at most `MORE` times as many.
+    A suite without a round at full speed is measured again, up to `MORE` times as often.
 
     Args:
-        names: suites; one that cannot run is left out.
+        names: suites; one that cannot run is skipped.
         repeat: handshakes of each in a round.
-        minutes: begin no round that would end later, going by the longest so far; the first always runs.
-        speed: given the loop's times.
-        kept: given what is measured so far, after each round.
+        minutes: begin no round that would end later, judged by the longest so far; the first always runs.
+        speed: collects the loop's times.
+        kept: called after each round with what is measured so far.
     """
     tickets = native.profile_suites()
     speed = speed or Speed.warmed_up()
@@ -93,7 +93,7 @@ def measure_suites(
 def _middle_ones(
     found: Mapping[str, Sequence[Timed[dict[str, Any]]]], speed: Speed, *, provisional: bool = False
 ) -> list[dict[str, Any]]:
-    """Of each suite the round at full speed that took neither more nor less time than half of them."""
+    """Of each suite the median round at full speed."""
     chosen = []
     for rounds in filter(None, found.values()):
         counted = sorted(speed.counted(rounds, provisional=provisional), key=_time_us)
@@ -107,8 +107,8 @@ def measure_primitives(
     speed: Speed | None = None,
     progress: Callable[[int, int, str], None] = lambda done, total, name: None,
 ) -> list[Timing]:
-    """Times primitives in rounds, each for a part of the seconds: of each the middle time of those at the
-    processor's full speed. There are more rounds until `MOST` primitives have such a time.
+    """Time primitives in rounds, each for a part of the seconds, and return each primitive's median time at
+    full speed. Rounds are added until the share `MOST` of the primitives has such a time.
     """
     speed = speed or Speed.warmed_up()
     found: dict[Triple, list[Timed[Timing]]] = {}
@@ -128,7 +128,7 @@ def measure_primitives(
             before_s = now_s
 
         for one in native.primitives(seconds=seconds / PRIMITIVE_ROUNDS, progress=advance):
-            # What has parameters belongs to them: a curve's keys are timed together, whatever they are for.
+            # Primitives are timed by parameters: all operations with a curve's keys together.
             loops = loops_s.get(one.parameters or one.algorithm) or [before_s]
             key = (one.operation, one.algorithm, one.parameters)
             found.setdefault(key, []).append(Timed(one, max(loops)))
@@ -140,7 +140,7 @@ def measure_primitives(
 
 
 def _time_us(entry: dict[str, Any]) -> float:
-    """Both sides' time without rejection loops: a round is not the best for luck."""
+    """Both sides' time without rejection loops, whose duration is random."""
     varying_us = sum(
         float(one["us"])
         for one in entry["operations"]
@@ -158,7 +158,7 @@ def profile_of(
     other: OtherOpenssl | None = None,
     spread: float = 1.0,
 ) -> str:
-    """The profile of this machine, as TOML: primitives as in handshakes where some measured one has them.
+    """The profile of this machine, as TOML; primitives are those timed in measured handshakes, if any.
 
     With `other`, it is that of another OpenSSL on this machine. `spread` is the factor by which
     figures may be off because the processor was slower than at full speed while they were measured.

@@ -37,7 +37,7 @@ class Message(msgspec.Struct, frozen=True, rename={"sender": "from", "size_bytes
 class Operation(msgspec.Struct, frozen=True, rename={"calls": "count"}):
     """A public-key call, or one message's symmetric work of one kind.
 
-    `borrowed`: it is not of this handshake, which a capture shows in part, but of a measured one.
+    `borrowed`: it is from a measured handshake, because a capture shows this one only in part.
     """
 
     side: Side
@@ -78,8 +78,8 @@ class Trace:
     """The messages and operations of one handshake of a suite, without the times of the machine that recorded
     it.
 
-    `inside_eap`: it was recorded inside EAP-TLS, so that its hellos have no session IDs for middleboxes.
-    `software`: the server's; None: that of the recorded server, which is not known.
+    `inside_eap`: it was recorded inside EAP-TLS, so its hellos have no session IDs for middleboxes.
+    `software`: that of the server; None: that of the recorded server, which is unknown.
     `unused`: operations of the recorded stack that the handshake does not need.
     `partial`: a capture shows its public-key operations, and no others.
     """
@@ -97,9 +97,9 @@ class Trace:
         return sum(message.size_bytes for message in self.messages if message.sender == sender)
 
     def served_by(self, software: ServerSoftware) -> Trace:
-        """The handshake with a server's software: with as many tickets of TLS 1.3 as that issues.
+        """The handshake with a server's software, and as many tickets of TLS 1.3 as it issues.
 
-        Further tickets are as the last one that was recorded. Raises `InputError` where there is none.
+        Additional tickets repeat the last recorded one. Raises `InputError` if there is none.
         """
         if self.protocol != "tls1.3":
             return replace(self, software=software)
@@ -133,7 +133,7 @@ class Trace:
 
 
 def parse_trace(entry: Mapping[str, Any], where: str) -> Trace:
-    """Read one object of ``measure --json``. Raises `InputError`, which names ``where`` it is from."""
+    """Read one object of ``measure --json``. Raises `InputError`, which names the source ``where``."""
     try:
         found = convert(entry, _Entry, where)
     except InputError as error:

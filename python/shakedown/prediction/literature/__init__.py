@@ -1,7 +1,7 @@
 """Models of the literature, one module each; the module's name, with dashes, is what ``--model`` accepts.
 
-A module has the two terms in which models differ, `transmission` and `wait_s`. A new model is a new module
-here, and nothing else: names are the modules that are there.
+A module has the two terms in which models differ, `transmission` and `wait_s`. A new model needs only a new
+module here.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ class Handshake(Protocol):
 
 
 class Model(Protocol):
-    """What a module here has."""
+    """The interface of a model's module."""
 
     def transmission(self, one: Handshake) -> Distribution:
-        """Time on the network, in seconds, both sides' work left out."""
+        """Time on the network, in seconds, without the sides' work."""
 
     def wait_s(self, one: Handshake, rates_per_s: Floats, factor: float) -> Floats:
         """Mean wait at the one server at each rate, with its work scaled by ``factor``.
 
-        Where there is no steady state it may be anything.
+        The value is unspecified without a steady state.
         """
 
 

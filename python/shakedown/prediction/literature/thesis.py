@@ -39,8 +39,8 @@ def applicable_messages(one: Handshake) -> int:
 def queued_message_s(one: Handshake) -> list[float]:
     """Server time of each message from the client (3.15 and 3.18).
 
-    What the server does for a message of its own counts for the client's message that it answers; the
-    thesis's suites have no such work.
+    The server's work on its own messages counts for the client's message that they answer; the thesis's
+    suites have no such work.
     """
     times: list[float] = []
     pending = one.work.server.message_s.get(None, 0.0)
