@@ -1,1 +1,1 @@
-"""From an estimated scenario and a load to the core's simulation, and back to rows."""
+"""From an estimated scenario and a load to the core's simulation, and from its report to rows."""

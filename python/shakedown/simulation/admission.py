@@ -1,4 +1,4 @@
-"""How many connections a server begins in a time: `rate=100/s,burst=20,refuse=reset`."""
+"""The rate at which a server accepts connections: `rate=100/s,burst=20,refuse=reset`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Admission:
 
 
 def parse_admission(text: str) -> Admission:
-    """Reads a bucket as an option has it. Raises `InputError`."""
+    """Read a token bucket from an option. Raises `InputError`."""
     found = read_keyed("admission", text, _READERS, ACCEPTED, needed=["rate"])
     return Admission(found["rate"], found.get("burst", 1), found.get("refuse", "reset"))
 

@@ -46,15 +46,15 @@ class Arrivals:
     """An arrival process.
 
     Attributes:
-        text: as it was written.
-        rate_per_s: clients a second, on average; None where there is no steady rate (storms, files).
-        size: clients a burst.
-        within_s: the time in which a storm's clients arrive, each anywhere in it.
-        backoff: clients that fail try again after pauses that double, and of which all is drawn.
-        points: a curve's seconds and rates a second.
-        at_s: a file's times, in rising order; eight bytes each, for there may be millions.
-        since_s: of a log, the time since the same host's connection before; infinite for its first.
-        is_daily: a curve is a day, which repeats itself.
+        text: the text that was parsed.
+        rate_per_s: mean number of clients per second; None without a steady rate (storms, files).
+        size: clients per burst.
+        within_s: the time in which a storm's clients arrive, uniformly distributed.
+        backoff: clients that fail retry after random pauses whose maximum doubles.
+        points: times in s and rates per s of a curve.
+        at_s: times of a file, in ascending order; eight bytes each, for there may be millions.
+        since_s: for a log, the time since the same host's previous connection; infinite for its first.
+        is_daily: the curve is a day, which repeats.
     """
 
     text: str
@@ -70,14 +70,14 @@ class Arrivals:
 
     @property
     def span_s(self) -> float:
-        """From the first arrival to the last of a storm, a curve or a file."""
+        """Time from the first arrival to the last of a storm, a curve or a file."""
         if self.points:
             return self.points[-1][0]
         return self.at_s[-1] - self.at_s[0] if self.at_s else self.within_s
 
     @property
     def steady(self) -> bool:
-        """Whether clients arrive at one rate for as long as the simulation goes on."""
+        """Whether clients arrive at one rate during the whole simulation."""
         return self.rate_per_s is not None
 
     def spec(self) -> dict[str, Any]:
@@ -94,7 +94,7 @@ class Arrivals:
 
 
 def parse_arrivals(text: str, folder: Path | None = None) -> Arrivals:
-    """Reads an arrival spec; a file's path is taken from `folder`. Raises `InputError`."""
+    """Read an arrival spec; a file's path is relative to `folder`. Raises `InputError`."""
     written = text.strip()
     kind, colon, rest = written.partition(":")
     kind, rest = kind.strip().lower(), rest.strip()
@@ -162,11 +162,11 @@ def _storm(written: str, rest: str) -> Arrivals:
 
 
 def _file(written: str, path: Path) -> Arrivals:
-    """One time a line, in seconds, rising; empty lines and what follows a # are nothing."""
+    """One time per line, in seconds, ascending; empty lines and text after a # are ignored."""
     times = array("d")
     lines = 0
     blocks = read_lines(path, MAX_TIMES_BYTES, "file of times", max_line_bytes=MAX_LINE_BYTES)
-    # A mebibyte at a time: millions of lines as objects would take many times the file.
+    # A mebibyte at a time: millions of lines as objects would need many times the file's size.
     for begin, block in enumerate(blocks):
         text = block if begin else block.removeprefix(codecs.BOM_UTF8)
         before_s = times[-1] if times else 0.0
@@ -182,7 +182,7 @@ _ACCEPTED_TIMES = "accepted: one time per line, in seconds from the start, in ri
 
 
 def _plain(text: bytes, before_s: float) -> array[float] | None:
-    """Times of lines that hold nothing but one each, in order; None where there is more to say of them."""
+    """Times, if all lines contain only a time, in ascending order; otherwise None."""
     import numpy as np
 
     if text.translate(None, b"0123456789.eE+-\r\n"):
@@ -197,7 +197,7 @@ def _plain(text: bytes, before_s: float) -> array[float] | None:
 
 
 def _checked(path: Path, text: bytes, before: int, before_s: float) -> array[float]:
-    """Times of lines of any kind, with `before` lines before them. Raises `InputError`."""
+    """Times of lines of any form; `before` is the number of earlier lines. Raises `InputError`."""
     times = array("d")
     for number, line in enumerate(text.removesuffix(b"\n").split(b"\n"), start=before + 1):
         word = before_comment(path, number, line)

@@ -29,7 +29,7 @@ _TIMES = ("nrt_s", "rpt_s", "tht_s", "tst_s", "scrt_s", "attach_s")
 
 
 class Attaching(OptionGroup, frozen=True, kw_only=True):
-    """Attaches of mobiles to two SGSNs, and the policy of resumption (see `schema/options.csv`)."""
+    """Attaches of mobiles to two SGSNs, and the resumption policy (see `schema/options.csv`)."""
 
     attaches: int = 50
     workers: int = 1
@@ -54,12 +54,12 @@ def simulate_attaches(
     samples: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> AttachRun:
-    """Runs attaches. The same arguments give the same result. Raises `InputError`.
+    """Run attaches. The same arguments give the same result. Raises `InputError`.
 
     Args:
-        suite: what is negotiated; mutual, and with chains of two levels, whatever its short name says.
-        site: the devices of mobiles and SGSNs, and the network between.
-        samples: keep each attach's times.
+        suite: what is negotiated; always mutual and with chains of two levels, whatever its short name is.
+        site: the devices of mobiles and SGSNs, and the network between them.
+        samples: keep the times of each attach.
     """
     names = aka.suites(suite)
     full, resumed = map(site.priced, names)
@@ -108,7 +108,7 @@ def attach_live(
     samples: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> tuple[LiveAttaches, str | None]:
-    """Attaches to SGSNs on sockets; what came of it, and the first failure in a line. Raises `InputError`."""
+    """Attach to SGSNs on sockets; return the result and the first failure (one line). Raises `InputError`."""
     if options.timeout_s <= 0.0:
         raise InputError("timeout: 0; accepted: a time above 0")
     given = {"sgsns": list(sgsns), "card": card, **structs.asdict(options)}
@@ -131,7 +131,7 @@ def attach_live(
 
 
 def _priced(side: Side, full: Priced, resumed: Priced) -> dict[str, Any]:
-    """What a side's computing comes to, and stands on."""
+    """The processing times of a side, their basis, and the work without a cost."""
     prices: list[Price] = [getattr(one.work, side) for one in (full, resumed)]
     without_cost: list[dict[str, Any]] = []
     for part in (part for price in prices for part in price.without_cost):
@@ -151,7 +151,7 @@ def failures(attaches: Sequence[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def group(attaches: Sequence[Mapping[str, Any]], *, samples: bool) -> dict[str, Any] | None:
-    """Spreads and means over attaches that succeeded; None of none."""
+    """Statistics of attaches that succeeded; None if there are none."""
     if not attaches:
         return None
     found: dict[str, Any] = {"attaches": len(attaches)}

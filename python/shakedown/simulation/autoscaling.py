@@ -18,12 +18,12 @@ MAX_S = 1e7
 
 @dataclass(frozen=True)
 class Autoscaling:
-    """Thresholds and times, named as the core has them.
+    """Thresholds and times, with the core's names.
 
     Attributes:
-        max_servers: the fleet's number is there at first, and at least.
-        up, down: utilisations over an interval from which on servers start, and below which they stop.
-        up_waiting: flights that wait for each server from which on servers start; None: however many.
+        max_servers: maximum number of servers; the minimum is the initial number.
+        up, down: utilisation of an interval from which servers start, and below which they stop.
+        up_waiting: waiting flights per server from which servers start; None: no such threshold.
         step: servers that start or stop at once.
     """
 
@@ -38,7 +38,7 @@ class Autoscaling:
 
 
 def parse_autoscaling(text: str, servers: int) -> Autoscaling:
-    """Reads the option, for this initial number of servers. Raises `InputError`."""
+    """Read the option; `servers` is the initial number. Raises `InputError`."""
     found = read_keyed("autoscale", text, _READERS, ACCEPTED, needed=["max"])
     one = Autoscaling(**{_FIELDS.get(name, name): value for name, value in found.items()})
     if one.max_servers < servers:

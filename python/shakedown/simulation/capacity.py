@@ -1,4 +1,4 @@
-"""How many handshakes a second a server takes within a promise, by simulation: `capacity --simulated`."""
+"""The highest handshake rate of a server within a time limit, by simulation: `capacity --simulated`."""
 
 from __future__ import annotations
 
@@ -26,40 +26,40 @@ from shakedown.simulation.simulate import Job, after_handshake, missing_of, run,
 from shakedown.simulation.spec import Client, at_least, mean_work_s
 
 MAX_EVENTS, MAX_EVENTS_TRIED = 200_000_000, 100_000_000
-"""At the rate that is answered, and at each that is tried: half a minute of one processor at most."""
+"""At the resulting rate, and at each tried rate: half a minute of one processor at most."""
 
 CELLS_SHARE = 4
-"""Over cells with that part of the events: near saturation segments are sent again, and all are used."""
+"""Divisor of the limits with cells, whose events take longer: near saturation, segments are retransmitted."""
 
 REPLICATIONS = 10
-"""Of each run: the fewer there are, the fewer warm-ups, which are long near saturation."""
+"""Replications of each run. Each has a warm-up, which is long near saturation, so there are few."""
 
 FEW = 20_000
-"""Clients by which a rate is tried first. Servers and cells begin empty, so times grow during a run: what so
-few clients do not get, more do not get either, and a rate beyond saturation needs no longer run.
+"""Number of clients of the first run at a rate. Servers and cells begin empty, so times grow during a run: if
+so few clients exceed the limit, more do too, and a rate beyond saturation needs no longer run.
 """
 
 CLEARLY = 2.0
-"""Margins beyond the promise at which few clients tell that it is broken, and the same factor of those that
-may fail."""
+"""Margins above the limit at which a run of few clients shows that the limit is exceeded; also the factor of
+the clients that may fail."""
 
 DOUBT = 0.2
-"""Relative precision with which a rate is tried next."""
+"""Relative precision of the next run at a rate."""
 
 SURE, CLOSER = 1.5, 0.1
-"""Margins from the promise at which it is decided; nearer, the rate is simulated more precisely."""
+"""Margins from the limit at which a run decides; nearer to it, the rate is simulated more precisely."""
 
 STEP = 1.01
-"""The search ends when the rates that keep and break the promise are no further apart."""
+"""The search ends when the highest rate within the limit and the lowest beyond it differ by this factor."""
 
 NEAR = 0.95
-"""How near to the formula's answer the search begins."""
+"""The search begins at the formula's result times and divided by this factor."""
 
 LOWEST = 1e-3
 """Rates below this share of saturation count as zero."""
 
 MAY_FAIL = 0.01
-"""Share of clients that may fail where the promise is about a mean."""
+"""Share of clients that may fail if the limit is for the mean."""
 
 PERCENTILES = (50.0, 90.0, 95.0, 99.0)
 
@@ -75,7 +75,7 @@ def simulated_capacity(
     from_idle: bool = False,
     progress: Callable[[str], None] = lambda label: None,
 ) -> list[SimulatedCapacity | FailedSimulatedCapacity]:
-    """Find the highest Poisson rate at which handshakes stay within a promise: one row a suite.
+    """Find the highest Poisson rate at which handshakes stay within a time limit: one row per suite.
 
     `records`, `cells` and `from_idle` are those of `Fleet`: the server's work on records counts at each rate,
     and clients share the cells. Raises `InputError`.
@@ -101,7 +101,7 @@ def simulated_capacity(
 
 
 class _Search:
-    """Bisection on a logarithmic scale; every rate has the same draws, so that a higher one is no luckier."""
+    """Bisection on a logarithmic scale; every rate has the same random draws, so results are comparable."""
 
     def __init__(
         self,
@@ -126,17 +126,17 @@ class _Search:
         self.limit_per_s = min(limits, default=None)
         modelled = capacity_row(one, within_s, percentile, workers)["rate_per_s"]
         found = modelled or {"estimate": 0.0}
-        # With what clients send later, or share, the formula tells where to begin, and no more.
+        # With records or cells, the formula only gives the start of the search.
         handshake_s = self.client.full.work.server.with_connection.mean
         share = handshake_s / service_s if service_s > 0.0 else 1.0
         self.modelled = modelled if asked.records is None and asked.cells is None else None
-        self.most_per_s = 0.0  # what no rate that keeps the promise is above
+        self.most_per_s = 0.0  # upper bound of the rates within the limit
         self.modelled_per_s: float = (found["estimate"] or found["upper"] or 0.0) * share
         if self.cells_limit is not None:
             self.modelled_per_s = min(self.modelled_per_s, self.cells_limit.rate_per_s)
 
     def settled(self, rate_per_s: float, precision: float) -> Settled:
-        """What is simulated at a rate."""
+        """The parameters of the simulation at a rate."""
         events = MAX_EVENTS if precision <= PRECISION else MAX_EVENTS_TRIED
         fleet = replace(
             self.asked,
@@ -150,7 +150,7 @@ class _Search:
         return run(Job(self.one, None, settled, self.workers, self.seed))
 
     def breaks(self, rate_per_s: float) -> bool:
-        """Whether few clients at a rate tell that the promise is broken."""
+        """Whether few clients at a rate show that the limit is exceeded."""
         settled = self.settled(rate_per_s, DOUBT)
         few = replace(settled.fleet, clients=min(FEW, settled.clients), max_events=None)
         found = self.at(settle(few))
@@ -163,7 +163,7 @@ class _Search:
         return MAY_FAIL if self.percentile is None else 1.0 - self.percentile / 100.0
 
     def keeps(self, rate_per_s: float, precision: float = DOUBT) -> Simulated | None:
-        """The fleet at a rate whose whole interval keeps the promise; None where it may be broken."""
+        """The fleet at a rate, if its whole interval is within the limit; None if it may exceed it."""
         if precision > PRECISION and self.breaks(rate_per_s):
             return None
         while True:
@@ -171,7 +171,7 @@ class _Search:
             value_s, margin_s = self.promised(found)
             off = (self.within_s - value_s) / margin_s if margin_s > 0.0 else math.inf
             known = found.precision is not None and found.precision.is_settled
-            # What is not settled by now is not with the same events and a precision that asks for more.
+            # A run that is not settled now would not be with the same events and a higher precision.
             if not known or abs(off) > SURE or min(precision, self.reached(found)) <= CLOSER:
                 break
             precision = CLOSER
@@ -181,12 +181,12 @@ class _Search:
 
     @staticmethod
     def reached(found: Simulated) -> float:
-        """The precision of a run, which another one that asks for no more would repeat."""
+        """The precision of a run; a run with a larger target would repeat it."""
         known = found.precision
         return math.inf if known is None or known.reached is None or not known.is_met else known.reached
 
     def promised(self, found: Simulated) -> tuple[float, float]:
-        """The promise's figure and half the width of its 95 % interval."""
+        """The limited figure and half the width of its 95 % interval."""
         spread = found.ready_s
         if self.percentile is None:
             value_s, margin_s = spread.mean, spread.margin
@@ -195,13 +195,13 @@ class _Search:
         return (math.inf if value_s is None else value_s), margin_s or 0.0
 
     def best(self) -> tuple[float | None, Simulated | None]:
-        """The highest rate that keeps the promise, and the fleet at it."""
+        """The highest rate within the limit, and the fleet at it."""
         if self.limit_per_s is None:
             return None, None
         # Nearer to saturation no run of acceptable length can decide whether the limit is met.
         low_per_s, high_per_s = LOWEST * self.limit_per_s, self.limit_per_s / STEP
         found: Simulated | None = None
-        # The formula is seldom far off: begin on both sides of what it says.
+        # The formula is seldom far off: begin on both sides of its result.
         for guess in (NEAR * self.modelled_per_s, self.modelled_per_s / NEAR):
             if low_per_s < guess < high_per_s:
                 tried = self.keeps(guess)
@@ -212,7 +212,7 @@ class _Search:
             if found is None:
                 return 0.0, None
         while high_per_s > low_per_s * STEP:
-            # Where a promise is loose the answer lies near saturation: search there first.
+            # With a loose limit the result lies near saturation: search there first.
             far = low_per_s < high_per_s / 4
             middle = math.sqrt(low_per_s * high_per_s) if far else (low_per_s + high_per_s) / 2
             tried = self.keeps(middle)
@@ -221,14 +221,14 @@ class _Search:
             else:
                 low_per_s, found = middle, tried
         self.most_per_s = high_per_s * STEP
-        # The result has the precision of any steady load; where a run does not reach it, steps get longer.
+        # The result has the precision of any steady load; if a run does not reach it, steps get longer.
         step = STEP
         while (found := self.keeps(low_per_s, PRECISION)) is None:
             low_per_s, step = low_per_s / step, step * step
         return low_per_s, found
 
     def bounds(self, rate_per_s: float) -> Row:
-        """A rate; with work that has no cost, it is the most."""
+        """A rate; an upper bound if work has no cost."""
         parts = [self.one.client, self.one.server, *self.after]
         basis = known_basis(parts)
         if missing := missing_of(parts):

@@ -1,4 +1,4 @@
-"""How many handshakes a second cells can carry at most."""
+"""The highest handshake rate that cells can carry."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from shakedown.simulation.spec import shared_cell
 
 @dataclass(frozen=True)
 class CellLimit:
-    """An upper bound of the rate that cells carry: `of` is what is used up at it."""
+    """An upper bound of the rate that cells carry; `of` is the exhausted resource."""
 
     rate_per_s: float
     of: Literal["airtime", "circuits", "random access"]
 
 
 def cell_limit(one: Priced, cells: int) -> CellLimit | None:
-    """The least of the bounds by airtime, circuits and random access; None where none is known.
+    """The smallest of the bounds by airtime, circuits and random access; None if none is known.
 
-    No contention and no retransmission is counted, so what cells carry is less. Raises `InputError` where
-    the bearer's profile has no table [cell].
+    Contention and retransmissions are ignored, so cells carry less. Raises `InputError` if the bearer's
+    profile has no table [cell].
     """
     cell = shared_cell(one.bearer, cells)
     found: list[CellLimit] = []
     if isinstance(cell.entry, Circuits):
-        # A client keeps its channel until it is done, which takes no less than without a queue.
+        # A client keeps its channel until it is done, which takes at least the time without a queue.
         held_s = one.unloaded()[1].mean
         found.append(CellLimit(cells * cell.entry.channels / held_s, "circuits"))
     elif (busy_s := _airtime_s(one, cell)) > 0.0:
@@ -39,7 +39,7 @@ def cell_limit(one: Priced, cells: int) -> CellLimit | None:
 
 
 def _airtime_s(one: Priced, cell: Cell) -> float:
-    """What a handshake's packets take of a cell when its client is alone."""
+    """The airtime of a handshake's packets in a cell with a single client."""
     sent = one.link_bytes
     if sent is None:
         return 0.0
@@ -51,9 +51,9 @@ def _airtime_s(one: Priced, cell: Cell) -> float:
 
 
 def admitted(entry: RandomAccess) -> float:
-    """The most clients that get in at an opportunity, on average: preambles that one client alone chooses.
+    """The most clients that gain access per opportunity, on average: preambles chosen by exactly one client.
 
-    Of n clients on N preambles n (1 - 1/N)^(n-1) are alone, and most where n is N.
+    Of n clients on N preambles, n (1 - 1/N)^(n-1) are alone; the maximum is at n = N.
     """
     alone = entry.preambles * (1.0 - 1.0 / entry.preambles) ** (entry.preambles - 1)
     return min(alone, math.inf if entry.grants is None else float(entry.grants))

@@ -19,13 +19,13 @@ DEFAULT_SEED = 1
 
 @dataclass(frozen=True)
 class Site:
-    """Devices, bearer and server. Raises `InputError` for workers or a seed that there cannot be.
+    """Devices, bearer and server. Raises `InputError` for an invalid number of workers or seed.
 
     Attributes:
         device, server_device, bearer: profile names or paths.
         seed: random seed; None: `DEFAULT_SEED`.
-        traces: where recorded handshakes come from; None: the shipped library.
-        scale_from: device whose figures stand in, scaled by the clock, for one without primitives.
+        traces: source of the recorded handshakes; None: the shipped library.
+        scale_from: device whose figures, scaled by the clock rate, are used for one without primitives.
     """
 
     device: str = DEFAULT_DEVICE
@@ -49,7 +49,7 @@ class Site:
 
     @property
     def names(self) -> Mapping[str, str]:
-        """How the row of a suite that cannot be simulated names the place."""
+        """The names of the place, for the row of a suite that cannot be simulated."""
         return {
             "device": self.device,
             "server_device": self.server_device,
@@ -60,7 +60,7 @@ class Site:
     def priced(
         self, suite: str, device: str | None = None, bearer: str | None = None, *, from_idle: bool = False
     ) -> Priced:
-        """A suite's handshake here, or with another device or bearer. Raises `InputError`.
+        """A suite's handshake at this site, or with another device or bearer. Raises `InputError`.
 
         `from_idle`: the radio is set up first.
         """
@@ -80,7 +80,7 @@ def seed_of(given: int | None) -> int:
 
 
 def check_server(workers: int, seed: int | None) -> None:
-    """Raises `InputError` for workers or a seed that there cannot be."""
+    """Raise `InputError` for an invalid number of workers or seed."""
     if not 1 <= workers <= MAX_WORKERS:
         raise InputError(f"workers is {workers}; accepted: a whole number from 1 to {MAX_WORKERS:,}")
     if seed is not None and not 0 <= seed <= MAX_NUMBER:

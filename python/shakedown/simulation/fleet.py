@@ -1,4 +1,4 @@
-"""Checks a fleet's options, and fills in defaults that depend on each other."""
+"""Checks of a fleet's options, and defaults that depend on each other."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ certain.
 """
 
 LEAST_EACH = 100
-"""Minimum of clients in a replication; with fewer, it would hardly reach a steady state."""
+"""Minimum number of clients in a replication; with fewer, it would hardly reach a steady state."""
 
 WARMUP = 0.25
 """Number of clients in the warm-up, as a share of the counted clients."""
@@ -102,7 +102,7 @@ class Settled:
 
 
 def settle(fleet: Fleet, folder: Path | None = None, arrivals: Arrivals | None = None) -> Settled:
-    """Checks a fleet and fills in its defaults. Raises `InputError`.
+    """Check a fleet and fill in its defaults. Raises `InputError`.
 
     `folder`: the folder to which paths of files of arrivals are relative. `arrivals`: the fleet's arrivals,
     if they were parsed before.

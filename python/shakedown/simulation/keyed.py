@@ -1,4 +1,4 @@
-"""Options that say several things in one text: `base=1s,factor=2,max=60s`."""
+"""Options with several named values in one text: `base=1s,factor=2,max=60s`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Reader = Callable[[str], Any]
 def read_keyed(
     option: str, text: str, readers: Mapping[str, Reader], accepted: str, needed: Iterable[str] = ()
 ) -> dict[str, Any]:
-    """What a text says, by name. Raises `InputError`."""
+    """The values of a text, by name. Raises `InputError`."""
     found: dict[str, Any] = {}
     for part in text.split(","):
         name, equals, value = (word.strip() for word in part.partition("="))
@@ -35,7 +35,7 @@ def read_keyed(
 
 
 def bounded(parse: Reader, least: float, most: float, wrong: str) -> Reader:
-    """A value within bounds; `wrong` says what is accepted, and where its text stands: `{}`."""
+    """A reader of values within bounds; `wrong` is the error message, with `{}` for the text."""
 
     def read(value: str) -> Any:  # noqa: ANN401 - as it is parsed
         found = parse(value)
@@ -57,7 +57,7 @@ def rate(least_per_s: float, most_per_s: float) -> Reader:
 
 
 def number(least: float, most: float, accepted: str, names: Mapping[str, float] | None = None) -> Reader:
-    """A number within bounds, or one by its name."""
+    """A reader of numbers within bounds, or of names of numbers."""
 
     def parse(value: str) -> float:
         try:

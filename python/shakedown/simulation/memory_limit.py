@@ -18,16 +18,16 @@ from shakedown.simulation.fleet import Settled
 from shakedown.simulation.spec import Client, mean_work_s
 
 REPLAYED_BYTES = 3_000
-"""Of a client under way, measured; taken low, for what is refused must not have been possible."""
+"""Memory of an active client, measured and rounded down, so that no possible simulation is refused."""
 
 ENGINE_BYTES = 80_000
-"""The same of two protocol engines."""
+"""The same for two protocol engines."""
 
 OPEN_BYTES = 24
-"""Of a connection that is open for records."""
+"""Memory of a connection that is open for records."""
 
 JOB_BYTES = 40
-"""Of a record that waits for a worker."""
+"""Memory of a record that waits for a worker."""
 
 GIB = 1 << 30
 
@@ -40,8 +40,8 @@ def check_room(
     *,
     engines: bool = False,
 ) -> None:
-    """Raises `InputError` where the clients that are under way at once do not fit into this machine's memory;
-    of a fleet that is simulated in parts, those of the parts at hand.
+    """Raise `InputError` if the clients that are active at once do not fit into this machine's memory. Of a
+    fleet that is simulated in parts, those of the parts that run at once count.
     """
     threads, parts = os.cpu_count() or 1, 1
     if spec is not None and settled.fleet.servers > 1 and not engines:
@@ -66,7 +66,7 @@ def check_room(
 
 
 def at_once(clients: Sequence[Client], settled: Settled, workers: int) -> float:
-    """About how many clients of a replication are under way at the worst time."""
+    """The approximate maximum of active clients of a replication."""
     each = settled.clients / settled.replications + settled.warmup
     arrivals = settled.arrivals
     span_s = each / arrivals.rate_per_s if arrivals.rate_per_s is not None else arrivals.span_s
@@ -81,20 +81,20 @@ def at_once(clients: Sequence[Client], settled: Settled, workers: int) -> float:
 
 
 def open_at_once(settled: Settled) -> float:
-    """About how many connections of a replication are open after their handshakes."""
+    """The approximate number of connections of a replication that are open after their handshakes."""
     records, arrivals = settled.records, settled.arrivals
     if records is None:
         return 0.0
     each = settled.clients / settled.replications + settled.warmup
-    # A curve starts with what its first rate would leave open.
+    # A curve starts with the connections that its first rate would leave open.
     rate_per_s = arrivals.points[0][1] if arrivals.points else arrivals.rate_per_s or 0.0
     at_first = _let_in(settled, rate_per_s) * records.count * records.interval_s
     return max(at_first, 0.0 if arrivals.steady else each)
 
 
 def records_waiting(clients: Sequence[Client], settled: Settled, workers: int) -> float:
-    """About how many records of a replication wait for a worker at the end, where clients come at a rate and
-    send more than the workers serve.
+    """The approximate number of a replication's records that wait for a worker at the end, if clients arrive
+    at a rate and send more than the workers can process.
     """
     records, rate_per_s = settled.records, settled.arrivals.rate_per_s
     if records is None or rate_per_s is None:
@@ -106,7 +106,7 @@ def records_waiting(clients: Sequence[Client], settled: Settled, workers: int) -
 
 
 def _let_in(settled: Settled, rate_per_s: float) -> float:
-    """Clients a second that the servers let in at most."""
+    """The highest rate of clients that the servers admit."""
     admission = settled.admission
     if admission is None:
         return rate_per_s
@@ -119,7 +119,7 @@ def _most_servers(settled: Settled) -> int:
 
 
 def free_bytes() -> int | None:
-    """The memory that is free on this machine; None where the system does not report it."""
+    """The free memory of this machine; None if the system does not report it."""
     try:
         for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
             name, _, rest = line.partition(":")

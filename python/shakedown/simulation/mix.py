@@ -1,7 +1,7 @@
 """`simulate --mix`: clients of several kinds at one server, each with suite, device and bearer, by weight.
 
-``docs/guides/simulate.md`` has an example of the file. Every complaint is one line: file, line, key, what was
-found, what is accepted.
+``docs/guides/simulate.md`` has an example of the file. Every error is one line: file, line, key, value, and
+what is accepted.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ _NUMBERS = {"weight": (1e9, "a number from 0 to 1e9"), "resumption": (1.0, "a sh
 
 
 class Kind(ClientKind, frozen=True):
-    """A kind of client of a file, and where it was written, for complaints."""
+    """A kind of client of a file, and its position there, for errors."""
 
     where: str = ""
 
     @contextmanager
     def blamed(self) -> Iterator[None]:
-        """Complaints say where it was written."""
+        """Add the position to errors."""
         try:
             yield
         except InputError as error:
@@ -74,13 +74,13 @@ def read_mix(path: str | Path) -> tuple[Kind, ...]:
 
 
 class _Reader:
-    """One file under scrutiny."""
+    """The reader of one file."""
 
     def __init__(self, path: Path, text: str) -> None:
         self.path, self.lines = path, text.splitlines()
 
     def line(self, number: int, key: str) -> int:
-        """Where a key of the n-th table stands, or the table; 0: of no table."""
+        """The line of a key of the n-th table, or of the table; 0: of no table."""
         start = 0
         for found, line in enumerate(self.lines, start=1):
             if re.match(r"\s*\[\[\s*clients\s*\]\]", line):
@@ -129,9 +129,9 @@ def simulate_mix(
 
     Args:
         site: the server that all share, and the device and bearer of kinds that name none.
-        name: what the row calls the mixture.
-        pool: where pieces of the fleet are simulated; None: in this process.
-        progress: called with the clients done, and of how many.
+        name: the mixture's name in the row.
+        pool: the processes that simulate pieces of the fleet; None: this process.
+        progress: called with the number of completed clients, and of all.
     """
     settled = settle(fleet)
     clients = []
@@ -157,9 +157,9 @@ def simulate_mix(
 def recorded(
     kinds: Sequence[ClientKind], fleet: Fleet, library: TraceLibrary, own: Mapping[str, Trace]
 ) -> dict[str, Trace]:
-    """The traces that a mixture is estimated from, by the names that its kinds have for them.
+    """The traces for the estimates of a mixture, by the names that its kinds use.
 
-    Those of `own`, by canonical names, go before the library's. Raises `InputError`.
+    Traces of `own`, by canonical names, precede the library's. Raises `InputError`.
     """
     found: dict[str, Trace] = {}
     for kind in kinds:
@@ -181,7 +181,7 @@ def run_mix(
     pool: Pool | None = None,
     progress: Progress | None = None,
 ) -> SimulatedMix:
-    """Simulates kinds of clients that are estimated. Raises `InputError`."""
+    """Simulate estimated kinds of clients. Raises `InputError`."""
     whole = math.fsum(one.weight for one in clients)
     if not whole > 0.0:
         raise InputError("the weights of all kinds of clients are 0; accepted: at least one above 0")
@@ -193,7 +193,7 @@ def run_mix(
         report = virtual_time.simulate(spec, progress=progress)
     else:
         (report,) = pool.results([in_pieces(spec, name, pool.threads())])
-    # All wait in one queue, for one another's work too.
+        # All clients wait in one queue, so the work of every kind affects all.
     work, bounded = works(clients, settled), not may_shorten_times(settled, report)
     missing, basis = missing_of(work), known_basis(work)
     found = {

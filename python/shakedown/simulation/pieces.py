@@ -23,7 +23,7 @@ class Pool(Protocol):
     """Runs the jobs of works; `shakedown.experiments.cluster` implements it."""
 
     def threads(self) -> int:
-        """How many jobs run at the same time."""
+        """The number of jobs that run at the same time."""
 
     def is_here(self) -> bool:
         """Whether the jobs share this machine's memory."""

@@ -1,4 +1,4 @@
-"""Arrivals that follow a day or a record: `diurnal:50/s,peak=20h,swing=0.8`, `rates:FILE`, `log:FILE`."""
+"""Arrivals that follow a day or a recording: `diurnal:50/s,peak=20h,swing=0.8`, `rates:FILE`, `log:FILE`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Points = tuple[tuple[float, float], ...]
 
 DAY_S = 86_400.0
 DIURNAL_POINTS = 96
-"""Quarters of an hour: between them the rate is a straight line."""
+"""Quarters of an hour; the rate is linear between them."""
 
 MAX_RATES_BYTES, MAX_LOG_BYTES = 16 * MIB, 1024 * MIB
 MAX_LINE_BYTES = MIB
@@ -28,7 +28,7 @@ MAX_CURVE_S = 1e7
 
 
 def diurnal(text: str) -> Points:
-    """A day: its mean rate, when it peaks, and how far the rate swings about the mean, as a share of it.
+    """A day from its mean rate, the time of its peak, and its swing about the mean, as a share of the mean.
 
     Raises `InputError`.
     """
@@ -70,7 +70,7 @@ def _share(text: str) -> float:
 
 
 def read_rates(path: Path) -> Points:
-    """A rate over time from a file: seconds and clients a second, a pair a line. Raises `InputError`."""
+    """A rate over time from a file: seconds and clients per second, a pair per line. Raises `InputError`."""
     accepted = "accepted: seconds, clients per second, one pair per line, the seconds rising from 0"
     points: list[tuple[float, float]] = []
     for number, line in _lines(path, MAX_RATES_BYTES, "file of rates"):
@@ -95,7 +95,7 @@ def read_rates(path: Path) -> Points:
 
 
 def mean_clients(points: Points) -> float:
-    """How many clients a curve brings on average: the area below it."""
+    """The mean number of clients of a curve: the area below it."""
     return math.fsum(
         (points[index + 1][0] - at_s) * (per_s + points[index + 1][1]) / 2.0
         for index, (at_s, per_s) in enumerate(points[:-1])
@@ -106,10 +106,10 @@ KEPT_OPEN = ",keep-alive="
 
 
 def read_log(text: str, folder: Path | None = None) -> tuple[array[float], array[float]]:
-    """Connections of an access log in the common format, `PATH` or `PATH,keep-alive=75s`: when each comes,
-    and the time since the same host's one before (infinite for its first).
+    """Connections of an access log in the common format, `PATH` or `PATH,keep-alive=75s`: the time of each,
+    and the time since the same host's previous one (infinite for its first).
 
-    Each line is a connection; with keep-alive, lines of a host that are no further apart are one. Times are
+    Each line is a connection; with keep-alive, lines of a host within that time are one connection. Times are
     whole seconds, so the connections of a second are spread evenly over it. Raises `InputError`.
     """
     name, kept, duration = text.rpartition(KEPT_OPEN)
@@ -132,7 +132,7 @@ def read_log(text: str, folder: Path | None = None) -> tuple[array[float], array
             last[host] = second if before is None else max(before, second)
             if before is not None and second - before <= open_s:
                 continue
-        # Servers write lines when a request ends, so a line may be earlier than the one before it.
+        # Servers write lines when a request ends, so a line's time may precede that of the previous line.
         seconds.append(second)
         since_s.append(max(0, second - opened[host]) if host in opened else math.inf)
         opened[host] = second
@@ -142,7 +142,7 @@ def read_log(text: str, folder: Path | None = None) -> tuple[array[float], array
 
 
 def _spread(path: Path, seconds: array[int], since_s: array[float]) -> tuple[array[float], array[float]]:
-    """Times in rising order from the first whole second, those of each second spread evenly over it."""
+    """Times in ascending order since the first whole second, those of each second spread evenly over it."""
     import numpy as np
 
     order = np.argsort(seconds, kind="stable")
@@ -160,7 +160,7 @@ def _second(text: bytes) -> int:
 
 
 def _lines(path: Path, most: int, what: str) -> Iterator[tuple[int, bytes]]:
-    """Lines with their numbers, one at a time: millions of them would take many times the file."""
+    """Lines with their numbers, one at a time: as a list they would need many times the file's size."""
     number = 0
     for block in read_lines(path, most, what, max_line_bytes=MAX_LINE_BYTES):
         for line in block.splitlines():

@@ -1,4 +1,4 @@
-"""What each client sends after its handshake: `rate=100B/s,for=10min,size=512B`."""
+"""The data that each client sends after its handshake: `rate=100B/s,for=10min,size=512B`."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Records:
     """Bytes that a client sends at equal intervals, until it closes its connection.
 
     Attributes:
-        bytes_per_s: on average.
-        open_s: how long a connection is open at most; it is closed with the last whole piece.
-        size_bytes: those that are sent at once.
+        bytes_per_s: mean rate.
+        open_s: maximum duration of a connection; it is closed after the last whole piece.
+        size_bytes: size of the pieces, each of which is sent at once.
     """
 
     bytes_per_s: float
@@ -34,12 +34,12 @@ class Records:
 
     @property
     def interval_s(self) -> float:
-        """From when a client is ready until it first sends, and between two pieces."""
+        """The time until a ready client first sends, and between two pieces."""
         return self.size_bytes / self.bytes_per_s
 
     @property
     def count(self) -> int:
-        """How often a client sends."""
+        """The number of pieces that a client sends."""
         return math.floor(self.open_s / self.interval_s * (1.0 + 1e-12))
 
     def spec(self) -> dict[str, Any]:
@@ -47,7 +47,7 @@ class Records:
 
 
 def parse_records(text: str) -> Records:
-    """Reads what an option says. Raises `InputError`."""
+    """Read the option. Raises `InputError`."""
     found = read_keyed("records", text, _READERS, ACCEPTED, needed=_READERS)
     one = Records(found["rate"], found["for"], found["size"])
     if one.interval_s < MIN_INTERVAL_S:

@@ -1,4 +1,4 @@
-"""When clients try again: `base=1s,factor=2,max=60s,jitter=full`."""
+"""The pauses of clients before they try again: `base=1s,factor=2,max=60s,jitter=full`."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class Backoff:
     """Pauses between attempts.
 
     Attributes:
-        base_s: the first.
-        factor: what each is of the one before.
-        max_s: the longest, 60 s or `base_s` if that is longer.
-        jitter: the share of a pause that is drawn: 0 for none, 1 for anything from nothing to all of it.
+        base_s: the first pause.
+        factor: ratio of each pause to the previous one.
+        max_s: the longest pause, 60 s or `base_s` if that is longer.
+        jitter: the random share of a pause: 0 for none, 1 for a uniform draw from 0 to the pause.
     """
 
     base_s: float = 1.0
@@ -31,11 +31,11 @@ class Backoff:
 
 
 CONSTANT = Backoff(factor=1.0, jitter=0.0)
-"""Of clients that try again and say no more."""
+"""Pauses of clients that try again without a given backoff."""
 
 
 def parse_backoff(text: str) -> Backoff:
-    """Reads pauses as an option has them. Raises `InputError`."""
+    """Read the option. Raises `InputError`."""
     found = read_keyed("retry", text, _READERS, ACCEPTED)
     base_s = found.get("base", Backoff.base_s)
     max_s = found.get("max", max(base_s, Backoff.max_s))

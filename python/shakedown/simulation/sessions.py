@@ -19,16 +19,14 @@ ACCEPTED = "accepted: lifetime=2h,interval=1h,away=30min; away in a storm only, 
 MAX_S = 1e9
 
 STEPS = 1000
-"""Of arrivals that are not steady, the share is computed for so many intervals of equal length."""
+"""Number of equal intervals for which the share is computed if arrivals are not steady."""
 
 Steps = tuple[tuple[float, float], ...]
 
 
 @dataclass(frozen=True)
 class Resuming:
-    """The share of clients that resume: of all, and of those that come from some times on, in seconds; no
-    times where the share is always the same.
-    """
+    """The share of clients that resume: of all, and by time of arrival in s; no steps if it is constant."""
 
     share: float
     steps: Steps = ()
@@ -39,10 +37,10 @@ class Sessions:
     """Sessions of returning clients.
 
     Attributes:
-        lifetime_s: for how long after its handshake a session can be resumed.
-        interval_s: time between two connections of a client, on average; of deterministic arrivals and before
-            a storm, always. None with a log, whose hosts are the clients.
-        away_s: how long before a storm clients could not connect.
+        lifetime_s: time after its handshake during which a session can be resumed.
+        interval_s: mean time between two connections of a client; constant for deterministic arrivals and
+            before a storm. None for a log, whose hosts are the clients.
+        away_s: time before a storm during which clients could not connect.
     """
 
     lifetime_s: float
@@ -52,7 +50,7 @@ class Sessions:
     def resuming(self, arrivals: Arrivals) -> Resuming:
         """The share of arriving clients whose session is younger than its lifetime. Raises `InputError`.
 
-        Handshakes that fail are not counted out.
+        Failed handshakes, which leave no session, are counted as well.
         """
         if self.away_s and arrivals.kind != "storm":
             raise InputError(
@@ -68,18 +66,18 @@ class Sessions:
         if self.interval_s is None:
             raise InputError(f"sessions: interval is missing; {ACCEPTED}")
         if arrivals.kind == "storm":
-            # Clients come at equal intervals, and the last of these began at any time before the outage.
+            # Clients connect at equal intervals; the phase of the last one before the outage is uniform.
             return Resuming(min(1.0, max(0.0, (self.lifetime_s - self.away_s) / self.interval_s)))
         if arrivals.kind == "deterministic":
             return Resuming(1.0 if self.interval_s <= self.lifetime_s else 0.0)
         if arrivals.kind in ("poisson", "bursts"):
-            # Each burst is of clients drawn from all, so a client's connections are as good as Poisson's.
+            # The clients of each burst are drawn from all, so a client's connections are nearly Poisson.
             return Resuming(-math.expm1(-self.lifetime_s / self.interval_s))
         return _of_fleet(arrivals, self.lifetime_s, self.interval_s)
 
 
 def _of_hosts(arrivals: Arrivals, lifetime_s: float) -> Resuming:
-    """Hosts resume that came before, no longer than the lifetime ago."""
+    """Hosts resume if their previous connection is no older than the lifetime."""
     import numpy as np
 
     resumes = np.asarray(arrivals.since_s) <= lifetime_s
@@ -92,8 +90,8 @@ def _of_hosts(arrivals: Arrivals, lifetime_s: float) -> Resuming:
 
 
 def _of_fleet(arrivals: Arrivals, lifetime_s: float, interval_s: float) -> Resuming:
-    """Of a fleet of as many clients as come in an interval on average, each connection is that of any: a
-    client resumes unless all connections within the lifetime were others'.
+    """The fleet has as many clients as arrive in an interval on average, and each connection is that of a
+    random client. A client resumes unless all connections within the lifetime were those of others.
     """
     import numpy as np
 
@@ -119,8 +117,8 @@ def _edges(arrivals: Arrivals) -> Numbers:
 
 
 def _counted(arrivals: Arrivals) -> Any:  # noqa: ANN401 - a function of an array
-    """How many connections there were until some times. Before the beginning, a day repeats itself; of
-    another curve the first rate counts, of a file the mean one.
+    """The number of connections up to given times. Before the start, a day repeats; other curves continue
+    with their first rate, and files with their mean rate.
     """
     import numpy as np
 
@@ -148,7 +146,7 @@ def _counted(arrivals: Arrivals) -> Any:  # noqa: ANN401 - a function of an arra
 
 
 def _steps(edges_s: Numbers, shares: Numbers) -> Steps:
-    """Times from which another share holds."""
+    """The times at which the share changes, each with the new share."""
     steps: list[tuple[float, float]] = []
     for from_s, share in zip(edges_s[:-1].tolist(), shares.tolist(), strict=True):
         if not steps or share != steps[-1][1]:
@@ -157,7 +155,7 @@ def _steps(edges_s: Numbers, shares: Numbers) -> Steps:
 
 
 def parse_sessions(text: str) -> Sessions:
-    """Reads what an option says. Raises `InputError`."""
+    """Read the option. Raises `InputError`."""
     found = read_keyed("sessions", text, _READERS, ACCEPTED, needed=["lifetime"])
     return Sessions(found["lifetime"], found.get("interval"), found.get("away", 0.0))
 

@@ -135,12 +135,12 @@ class Job:
         return at_least([Client(self.priced, self.resumed)], self.settled)[0]
 
     def spec(self) -> dict[str, Any]:
-        """The core's description of it."""
+        """The core's scenario."""
         return simulation_spec([self.client], self.settled, workers=self.workers, seed=self.seed)
 
 
 def run(job: Job, endpoints: Stacks | None = None, progress: Progress | None = None) -> Simulated:
-    """Simulates one estimated handshake's fleet. Raises `InputError`."""
+    """Simulate the fleet of one estimated handshake. Raises `InputError`."""
     spec = job.spec()
     check_room([job.client], job.settled, job.workers, spec, engines=endpoints is not None)
     if endpoints is None:
@@ -406,7 +406,7 @@ def spread(
     bounded: bool = True,
     basis: Basis | None = None,
 ) -> dict[str, Any]:
-    """Converts a distribution of the core's report to that of a row. `bounded`: if a cost is missing, the
+    """Convert a distribution of the core's report to that of a row. `bounded`: if a cost is missing, the
     figures are lower bounds; otherwise they are unknown.
     """
     known = bounded or not missing

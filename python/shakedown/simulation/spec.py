@@ -19,9 +19,9 @@ from shakedown.simulation.fleet import SERIES_INTERVALS, Settled
 
 @dataclass(frozen=True)
 class Client:
-    """A kind of client: how many of all are such, its handshake, and the one by which it resumes.
+    """A kind of client: its weight among all clients, its handshake, and the one that resumes its session.
 
-    `resumption` is the share of them that resume; None: the fleet's.
+    `resumption` is the share of its clients that resume; None: the fleet's share.
     """
 
     full: Priced
@@ -30,31 +30,31 @@ class Client:
     resumption: float | None = None
 
     def record(self, settled: Settled) -> Price | None:
-        """The server's work on what one of them sends at once after its handshake; None: nothing is sent.
+        """The server's work on the data that a client sends at once after its handshake; None without data.
 
         Raises `InputError`.
         """
         return None if settled.records is None else self.full.record(settled.records.size_bytes)
 
     def share_resuming(self, settled: Settled) -> float:
-        """The share of them that resume."""
+        """The share of its clients that resume."""
         return settled.fleet.resumption if self.resumption is None else self.resumption
 
     def sides(self, *which: Side) -> list[Price]:
-        """The work of these sides, or of both, in all of its handshakes."""
+        """The work of these sides, or of both, in all handshakes of this kind."""
         prices = [one for one in (self.full, self.resumed) if one is not None]
         return [getattr(one, side) for one in prices for side in which or SIDES]
 
 
 def works(clients: Sequence[Client], settled: Settled) -> list[Price]:
-    """The work of all clients and of their server, that on what they send after the handshake included."""
+    """The work of all clients and of their server, including that on data after the handshake."""
     records = (one.record(settled) for one in clients)
     return [*(side for one in clients for side in one.sides()), *(one for one in records if one is not None)]
 
 
 def at_least(clients: Sequence[Client], settled: Settled) -> list[Client]:
-    """The same clients; where any work of any of them has no figure, all with the least of their work: all
-    wait for one another, and times are then lower bounds.
+    """The same clients; if any work has no figure, all work is at the low end of its range, because clients
+    wait for one another. Times are then lower bounds.
     """
     if not any(price.missing for price in works(clients, settled)):
         return list(clients)
@@ -105,7 +105,7 @@ def simulation_spec(
 
 
 def _tcp(clients: Sequence[Client]) -> dict[str, Any]:
-    """How hosts do TCP: in one way, for the server has one."""
+    """The TCP settings of all hosts; there is one setting, because the server has one."""
     ways = {one.full.bearer.tcp: one.full.bearer for one in clients}
     if len(ways) > 1:
         names = " and ".join(bearer.name for bearer in list(ways.values())[:2])
@@ -116,9 +116,7 @@ def _tcp(clients: Sequence[Client]) -> dict[str, Any]:
 
 
 def _series_width_s(clients: Sequence[Client], settled: Settled, workers: int) -> float:
-    """A round width of intervals, so that a series of a storm's whole time has a readable number of them;
-    0 for no series.
-    """
+    """A round width of intervals, for a readable number of them in a storm's series; 0 without a series."""
     if settled.arrivals.steady:
         return 0.0
     arrivals = settled.arrivals
@@ -131,8 +129,8 @@ def _series_width_s(clients: Sequence[Client], settled: Settled, workers: int) -
 
 
 def mean_work_s(clients: Sequence[Client], settled: Settled) -> float:
-    """The server's work on one client, on average over the kinds and those that resume; of clients at a rate,
-    also on what they send after their handshakes.
+    """The server's mean work on one client, over all kinds and resumptions; for clients at a steady rate,
+    with the work on data after their handshakes.
     """
     sends = settled.records.count if settled.records is not None and settled.arrivals.steady else 0
 
@@ -148,12 +146,12 @@ def mean_work_s(clients: Sequence[Client], settled: Settled) -> float:
 
 
 def _served_s(one: Priced) -> float:
-    """The server's work on a handshake, as it is simulated."""
+    """The server's work on a handshake, as simulated."""
     return one.work.server.with_connection.mean
 
 
 def rounded(width_s: float) -> float:
-    """The least of 1, 2, 5 times a power of ten that is no less."""
+    """The smallest of 1, 2, 5 times a power of ten that is at least this width."""
     power = 10.0 ** math.floor(math.log10(max(width_s, 1e-6)))
     return next(float(f"{step * power:.6g}") for step in (1, 2, 5, 10) if step * power >= width_s * 0.999)
 
@@ -174,7 +172,7 @@ def _class(client: Client, settled: Settled) -> dict[str, Any]:
 
 
 def record_work_s(client: Client, settled: Settled) -> float:
-    """The server's work on what a client sends at once; the least, where a part of it has no cost."""
+    """The server's work on data that a client sends at once; its low end if a part of it has no cost."""
     price = client.record(settled)
     if price is None:
         return 0.0
@@ -182,7 +180,7 @@ def record_work_s(client: Client, settled: Settled) -> float:
 
 
 def shared_cell(bearer: Bearer, cells: int) -> Cell:
-    """What clients of a bearer share in a cell. Raises `InputError`."""
+    """The resource that clients of a bearer share in a cell. Raises `InputError`."""
     if bearer.cell is None:
         raise InputError(
             f"cells is {cells} and bearer {bearer.name!r} has no table [cell]; "
@@ -192,9 +190,9 @@ def shared_cell(bearer: Bearer, cells: int) -> Cell:
 
 
 def cell_spec(bearer: Bearer, cells: int | None, *, from_idle: bool) -> dict[str, Any] | None:
-    """The cells of a bearer's clients; None where each has a link of its own. Raises `InputError`.
+    """The cells of a bearer's clients; None if each client has its own link. Raises `InputError`.
 
-    Clients that do not begin idle are in already; a circuit they need all the same.
+    Clients that do not begin idle already have access, but they still need a circuit.
     """
     if cells is None:
         return None
