@@ -6,19 +6,20 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-EXPECTED = {
+PUBLISHED = {
     "wtls-nokia7650": {f"4.{number}" for number in range(1, 47) if number != 24},
     "wtls-palm": {"3", "4 to 7"},
     "tls-psk": {f"4.{number}" for number in range(1, 8)},
     "ssl-pda": {str(number) for number in range(2, 7)},
     "aka-ssl": {"8", "9", "10", "11(a)", "11(b)"},
 }
+"""The papers' own figures; a page may have more."""
 
 
-@pytest.mark.parametrize("slug", EXPECTED)
+@pytest.mark.parametrize("slug", PUBLISHED)
 def test_every_figure_is_there_and_drawn_once(documented, slug):
     drawings = documented[slug].drawings()
-    assert {one.number for one in drawings} == EXPECTED[slug]
+    assert {one.number for one in drawings} >= PUBLISHED[slug]
     assert len({one.name for one in drawings}) == len(drawings)
     assert [one.number for one in drawings if one.waits_for] == []
 
@@ -27,9 +28,9 @@ def test_without_measuring_figures_wait_and_say_for_what(modelled):
     waiting = {
         (slug, one.number): one for slug, all in modelled.items() for one in all.drawings() if one.waits_for
     }
-    assert set(waiting) == {("tls-psk", number) for number in EXPECTED["tls-psk"]} | {
-        ("ssl-pda", number) for number in EXPECTED["ssl-pda"]
-    }
+    need_times = ("tls-psk", "ssl-pda")
+    assert waiting.keys() >= {(slug, number) for slug in need_times for number in PUBLISHED[slug]}
+    assert {slug for slug, _ in waiting} == set(need_times)
     for one in waiting.values():
         with pytest.raises(ValueError, match="waits for"):
             one.figure()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import product
 
 import pytest
 from msgspec import structs
@@ -58,13 +59,18 @@ def test_the_pages_table_is_what_is_predicted(bearer):
         assert line in text
 
 
-def test_the_pages_table_has_every_bearer_and_enough_lines_with_both_ends():
+def test_the_pages_table_has_the_bearers_on_every_device_and_enough_lines_with_both_ends():
+    """Else `make energy-table` is due. Bearers that came after the last release have no lines yet."""
     text = PAGE.read_text("utf-8")
-    assert all(text.count(f"\n| {bearer} | ") == len(DEVICES) for bearer in bearer_names())
+    listed = re.findall(rf"^\| (\S+) \| ({'|'.join(DEVICES)}) \| ", text, re.MULTILINE)
+    bearers = {bearer for bearer, _ in listed}
+    assert len(bearers) > 60
+    assert bearers <= set(bearer_names())
+    assert sorted(listed) == sorted(product(bearers, DEVICES))
     psk, of, p256 = re.search(
         r"have both ends in (\d+) of (\d+) lines for PSK and in (\d+) for P-256", text
     ).groups()
-    assert int(of) == len(DEVICES) * len(bearer_names())
+    assert int(of) == len(listed)
     assert min(int(psk), int(p256)) >= 200
 
 
