@@ -1,4 +1,4 @@
-//! Alerts, and the checksum that ties them to a record of the peer (§10.2).
+//! Alerts, and the checksum that refers to a record of the peer (§10.2).
 
 use crate::codec::{Codec, DecodeError, EncodeError, Reader, Writer};
 use crate::numbers::assigned;
@@ -85,10 +85,10 @@ impl core::fmt::Display for Alert {
 pub struct Checksum(pub [u8; 4]);
 
 impl Checksum {
-    /// Of nothing: what a side sends that has not received a record.
+    /// The checksum that a side sends before it has received a record.
     pub const NOTHING: Self = Self([0; 4]);
 
-    /// Of a record as it was on the wire.
+    /// The checksum of a record as it is on the wire.
     pub fn of(record: &[u8]) -> Self {
         let (blocks, end) = record.as_chunks::<4>();
         let mut last = [0; 4];
@@ -98,10 +98,10 @@ impl Checksum {
     }
 }
 
-/// How many records of ours an alert may refer back to.
+/// Number of sent records to which an alert may refer.
 const REMEMBERED: usize = 32;
 
-/// The checksums of the last records sent, with which those of alerts are compared.
+/// The checksums of the last records sent, for comparison with those of received alerts.
 #[derive(Debug, Clone, Default)]
 pub struct SentChecksums {
     sums: [Checksum; REMEMBERED],
@@ -122,8 +122,8 @@ impl SentChecksums {
     }
 }
 
-/// The alerts that are sent in clear text even when there are keys (§10.2.2): they are about records
-/// that could not be read, so the peer's keys may not be ours.
+/// Whether an alert is sent in clear text even if keys exist (§10.2.2): it is about an undecryptable record, so the
+/// peer may have other keys.
 pub(crate) fn is_clear_text(description: AlertDescription) -> bool {
     matches!(
         description,

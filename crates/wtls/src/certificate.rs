@@ -1,4 +1,4 @@
-//! WTLS certificates (§10.5.2): a compact form without serial numbers, extensions or wrappers; and X.509 beside it.
+//! WTLS certificates (§10.5.2), a compact form without serial numbers, extensions or wrappers, and X.509 certificates.
 
 mod chain;
 mod issue;
@@ -45,7 +45,7 @@ impl CertifiedKey {
         }
     }
 
-    /// Kind and size, or why they can't be known.
+    /// Kind and size of the key.
     pub fn kind(&self, private_curves: bool) -> Result<KeyKind, ParameterError> {
         match self {
             Self::Rsa(key) => Ok(KeyKind::Rsa { bits: bits(key.parts()?.1) }),
@@ -78,7 +78,7 @@ impl CertifiedKey {
         })
     }
 
-    /// The hash that names the key: over the modulus, or over the x-coordinate (§10.5.1.2).
+    /// The hash that identifies the key: SHA-1 of the modulus or the x-coordinate (§10.5.1.2).
     pub fn key_hash<P: Provider>(
         &self,
         provider: &P,
@@ -131,9 +131,9 @@ impl Codec for CertifiedKey {
 pub struct CertificateFields {
     pub signature_algorithm: SignatureAlgorithm,
     pub issuer: Identifier,
-    /// When it begins to be valid, in seconds since 1970.
+    /// Begin of validity, in seconds since 1970.
     pub valid_not_before_unix_s: u32,
-    /// When it ceases to be valid, in seconds since 1970.
+    /// End of validity, in seconds since 1970.
     pub valid_not_after_unix_s: u32,
     pub subject: Identifier,
     pub public_key: CertifiedKey,
@@ -167,8 +167,7 @@ impl Codec for CertificateFields {
     }
 }
 
-/// A certificate: what it says, the signature, and the bytes as they were received, which are what
-/// the signature is over.
+/// A certificate: its fields, its signature, and the received bytes, over which the signature is computed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Certificate {
     bytes: Vec<u8>,
@@ -177,10 +176,10 @@ pub struct Certificate {
     signature: Vec<u8>,
 }
 
-/// The label of the text form.
+/// The PEM label.
 const PEM_LABEL: &str = "WTLS CERTIFICATE";
 
-/// Text that holds no certificate.
+/// Why a text is not a certificate in PEM form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PemError {
     #[error("not in PEM form: {0}")]
@@ -192,7 +191,7 @@ pub enum PemError {
 }
 
 impl Certificate {
-    /// Joins what is signed and its signature.
+    /// Appends the signature to the signed part.
     fn assemble(
         fields: CertificateFields,
         mut bytes: Vec<u8>,
@@ -211,7 +210,7 @@ impl Certificate {
         &self.fields
     }
 
-    /// The whole certificate as it is sent.
+    /// The whole certificate as sent.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -225,7 +224,7 @@ impl Certificate {
         &self.signature
     }
 
-    /// The text form: base64 between BEGIN and END lines.
+    /// The PEM form.
     pub fn to_pem(&self) -> String {
         let pem = pem::Pem::new(PEM_LABEL, self.bytes.clone());
         pem::encode_config(&pem, pem::EncodeConfig::new().set_line_ending(pem::LineEnding::LF))

@@ -1,17 +1,16 @@
 //! The client.
 //!
-//! A handshake is ClientHello, and then flights of the server that are read whole ([`crate::flight`]):
+//! A handshake begins with a ClientHello. Then each flight of the server is processed as a whole ([`crate::flight`]):
 //!
-//! | what has been sent | what is read | what follows |
+//! | sent | expected | then |
 //! | --- | --- | --- |
-//! | ClientHello (`HelloSent`) | ServerHello … ServerHelloDone | our second flight: a `Candidate` |
-//! | | ServerHello … Finished (resumed, optimised, shared secret) | ours, and the connection |
+//! | ClientHello (`HelloSent`) | ServerHello … ServerHelloDone | the client's second flight: a `Candidate` |
+//! | | ServerHello … Finished (resumed, optimised, shared secret) | the client's Finished, the connection |
 //! | the second flight (`Candidate`) | ChangeCipherSpec, Finished | the connection |
 //!
-//! Nothing in the server's first flight proves where it comes from, so it does not replace the
-//! ClientHello that it answers: each such flight makes a candidate of its own, and the one whose keys
-//! the server's Finished was made with becomes the connection. Flights that make no sense and alerts
-//! are reported, and end the handshake only if nothing better comes in time.
+//! The server's first flight is not authenticated, so it does not replace the state after the ClientHello. Each such
+//! flight creates a separate candidate; the candidate whose keys protect the server's Finished becomes the connection.
+//! Invalid flights and alerts are reported. They end the handshake only if no valid flight arrives in time.
 
 mod candidate;
 mod exchange;
@@ -37,22 +36,22 @@ use std::sync::Arc;
 /// A client's connection: see the crate's documentation for how to drive it.
 pub struct Client<P: Provider> {
     stage: Stage<P>,
-    /// The records that alerts in clear text may refer to.
+    /// The checksums of sent records, to which alerts in clear text may refer.
     sent: SentChecksums,
     output: Output,
 }
 
 enum Stage<P: Provider> {
     Handshake(Box<Handshake<P>>),
-    /// Established, until it is closed and afterwards.
+    /// Established, even if it is closed now.
     Connection(Box<Connection>),
-    /// Without ever having been established.
+    /// Closed without a connection.
     Failed,
 }
 
 impl<P: Provider> Client<P> {
-    /// Begins a handshake, resuming `session` if there is one that may still be resumed. The ClientHello
-    /// is ready to be taken from [`poll_transmit`](Self::poll_transmit).
+    /// Begins a handshake, which resumes `session` if it may still be resumed. [`poll_transmit`](Self::poll_transmit)
+    /// returns the ClientHello.
     pub fn new(config: Arc<ClientConfig<P>>, session: Option<Session>, cx: &mut Context<'_, P>) -> Self {
         let mut output = Output::default();
         let stage = match Handshake::start(config, session, cx, &mut output) {
@@ -67,7 +66,7 @@ impl<P: Provider> Client<P> {
         client
     }
 
-    /// Takes a datagram from the server.
+    /// Processes a datagram from the server.
     pub fn handle_input(&mut self, cx: &mut Context<'_, P>, datagram: &[u8]) {
         let before = self.output.datagrams.len();
         self.handle_plain_alerts(cx, datagram);
@@ -83,7 +82,7 @@ impl<P: Provider> Client<P> {
         self.collect(before);
     }
 
-    /// Takes over a connection, and what has come for it so far.
+    /// Switches to an established connection, and passes it the records that arrived early.
     fn open(&mut self, cx: &mut Context<'_, P>, opened: Opened) {
         let Opened { connection, established, rest, early } = opened;
         self.output.events.push_back(Event::Established(established));
@@ -93,8 +92,8 @@ impl<P: Provider> Client<P> {
         }
     }
 
-    /// Gives the protected records of a datagram to the connection. It warns of those that it cannot
-    /// read, unless they may be from before it was there.
+    /// Passes the protected records of a datagram to the connection. With `warn`, it warns the server of records that
+    /// it cannot decrypt. Early records cause no warning.
     fn handle_records(&mut self, cx: &mut Context<'_, P>, datagram: &[u8], warn: bool) {
         let Stage::Connection(connection) = &mut self.stage else { return };
         for record in Records::new(datagram).map_while(Result::ok) {
@@ -107,7 +106,7 @@ impl<P: Provider> Client<P> {
         connection.end_of_datagram(cx);
     }
 
-    /// Alerts in clear text. They are believed as far as that goes if they refer to a record of ours.
+    /// Reports unencrypted alerts that refer to a sent record. They do not end a connection.
     fn handle_plain_alerts(&mut self, cx: &mut Context<'_, P>, datagram: &[u8]) {
         for record in Records::new(datagram).map_while(Result::ok) {
             let kind = record.record_type;
@@ -120,7 +119,7 @@ impl<P: Provider> Client<P> {
             }
             match &mut self.stage {
                 Stage::Handshake(handshake) => handshake.handle_plain_alert(cx.now.elapsed, message.alert),
-                // Once there are keys, only alerts about records that could not be read go without them.
+                // Once keys exist, only alerts about undecryptable records are sent in clear text.
                 Stage::Connection(connection) if connection.closed => continue,
                 Stage::Connection(_) if is_clear_text(message.alert.description) => {}
                 Stage::Connection(_) | Stage::Failed => continue,
@@ -129,8 +128,8 @@ impl<P: Provider> Client<P> {
         }
     }
 
-    /// Takes what the connection has to send and to report. What was waiting to be sent `before` is
-    /// remembered already.
+    /// Collects the datagrams and events of the connection. The checksums of the first `before` datagrams are
+    /// already stored.
     fn collect(&mut self, before: usize) {
         if let Stage::Connection(connection) = &mut self.stage {
             self.output.datagrams.append(&mut connection.output.datagrams);
@@ -143,8 +142,7 @@ impl<P: Provider> Client<P> {
         self.output.datagrams.iter().skip(before).for_each(|datagram| self.sent.remember(datagram));
     }
 
-    /// To be called when the time of [`poll_timeout`](Self::poll_timeout) has come. Too early does
-    /// no harm.
+    /// Must be called at the time of [`poll_timeout`](Self::poll_timeout). An earlier call has no effect.
     pub fn handle_timeout(&mut self, cx: &mut Context<'_, P>) {
         let before = self.output.datagrams.len();
         match &mut self.stage {
@@ -165,7 +163,7 @@ impl<P: Provider> Client<P> {
         self.output.datagrams.pop_front()
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) wants to be called, on the clock of
+    /// The time at which to call [`handle_timeout`](Self::handle_timeout), on the clock of
     /// [`Time::elapsed`](crate::Time::elapsed).
     pub fn poll_timeout(&self) -> Option<Duration> {
         match &self.stage {
@@ -175,7 +173,7 @@ impl<P: Provider> Client<P> {
         }
     }
 
-    /// The next thing that happened.
+    /// The next event.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.output.events.pop_front()
     }
@@ -192,7 +190,7 @@ impl<P: Provider> Client<P> {
         written
     }
 
-    /// Tells the server that this is the end.
+    /// Closes the connection, or ends the handshake, and notifies the server.
     pub fn close(&mut self, cx: &mut Context<'_, P>, close: Close) {
         let before = self.output.datagrams.len();
         match &mut self.stage {
@@ -212,7 +210,7 @@ impl<P: Provider> Client<P> {
         matches!(&self.stage, Stage::Connection(connection) if !connection.closed)
     }
 
-    /// Whether the connection is over.
+    /// Whether the connection is closed, or the handshake has failed.
     pub fn is_closed(&self) -> bool {
         match &self.stage {
             Stage::Handshake(_) => false,
@@ -221,8 +219,8 @@ impl<P: Provider> Client<P> {
         }
     }
 
-    /// The session, to be resumed by another connection; none before the handshake is over, if the
-    /// server gave it no name, or once it has been ended.
+    /// The session, which another connection can resume. `None` before the handshake is complete, if the server
+    /// assigned no identifier, or if the session was ended.
     pub fn session(&self) -> Option<&Session> {
         match &self.stage {
             Stage::Connection(connection) if !connection.session_ended => connection.session.as_ref(),

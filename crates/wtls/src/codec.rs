@@ -1,9 +1,8 @@
 //! Bytes: a bounds-checked reader and a length-checked writer in WTLS's presentation language.
 //!
-//! Integers are big-endian; `v8` and `v16` are vectors with a byte count of one or two bytes in
-//! front (WAP-261 §8). Nothing here knows what the bytes mean.
+//! Integers are big-endian; `v8` and `v16` are vectors with a length prefix of one or two bytes (WAP-261 §8).
 
-/// Received bytes that are not what their structure says they are.
+/// Why received bytes do not have the expected structure.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     #[error("{field} needs {needed} bytes, {left} are left")]
@@ -28,17 +27,17 @@ pub struct EncodeError {
 pub trait Codec: Sized {
     /// Appends the binary form.
     fn encode(&self, to: &mut Writer) -> Result<(), EncodeError>;
-    /// Reads one value and leaves the reader behind it.
+    /// Reads one value. The next read begins after it.
     fn decode(from: &mut Reader<'_>) -> Result<Self, DecodeError>;
 
-    /// The binary form on its own.
+    /// The binary form.
     fn to_bytes(&self) -> Result<Vec<u8>, EncodeError> {
         let mut writer = Writer::default();
         self.encode(&mut writer)?;
         Ok(writer.into_bytes())
     }
 
-    /// Reads a value that fills `bytes`.
+    /// Reads a value that must use all of `bytes`.
     fn from_bytes(structure: &'static str, bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes);
         let value = Self::decode(&mut reader)?;
@@ -104,7 +103,7 @@ impl<'a> Reader<'a> {
         self.take(field, length.into())
     }
 
-    /// Everything that is left.
+    /// The remaining bytes.
     pub fn rest(&mut self) -> &'a [u8] {
         let rest = &self.bytes[self.at..];
         self.at = self.bytes.len();
@@ -119,7 +118,7 @@ impl<'a> Reader<'a> {
         self.at
     }
 
-    /// What has been read since `start`, an earlier [`position`](Self::position).
+    /// The bytes read since `start`, an earlier [`position`](Self::position).
     pub fn since(&self, start: usize) -> &'a [u8] {
         &self.bytes[start..self.at]
     }
@@ -129,7 +128,7 @@ impl<'a> Reader<'a> {
         self.left() == 0
     }
 
-    /// Reads values until the bytes are used up, as a list without a count of its own.
+    /// Reads values up to the end, for a list without a count.
     pub fn list<T: Codec>(&mut self) -> Result<Vec<T>, DecodeError> {
         let mut values = Vec::new();
         while !self.is_empty() {
@@ -138,7 +137,7 @@ impl<'a> Reader<'a> {
         Ok(values)
     }
 
-    /// Checks that nothing is left over.
+    /// Checks that no bytes remain.
     pub fn finish(self, structure: &'static str) -> Result<(), DecodeError> {
         match self.left() {
             0 => Ok(()),
@@ -167,7 +166,7 @@ pub fn significant(number: &[u8]) -> &[u8] {
     &number[zeros..]
 }
 
-/// Size of a big-endian number.
+/// Size of a big-endian number, in bits.
 pub fn bits(number: &[u8]) -> u32 {
     let number = significant(number);
     number.first().map_or(0, |first| 8 * number.len() as u32 - first.leading_zeros())

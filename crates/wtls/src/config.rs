@@ -14,12 +14,12 @@ use core::time::Duration;
 use std::sync::{Arc, OnceLock};
 use zeroize::Zeroizing;
 
-/// When an unanswered datagram is sent again.
+/// When a datagram without a response is retransmitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retransmission {
-    /// How long to wait after the first time; each wait is twice the one before.
+    /// The timeout after the first transmission; each further one is twice the one before.
     pub initial: Duration,
-    /// How often a datagram is sent in all.
+    /// Limit of transmissions of a datagram, including the first.
     pub sends: u32,
 }
 
@@ -32,24 +32,23 @@ impl Default for Retransmission {
 /// The greatest UDP payload over IPv4.
 pub(crate) const MAX_DATAGRAM_BYTES: usize = 65_507;
 
-/// What both sides have in common.
+/// The settings that both sides have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// Numbers 240 to 243 stand for the four curves that have none of their own, on both sides.
+    /// Uses the private numbers 240 to 243 for the four curves without an assigned number. Both sides must do so.
     pub private_curves: bool,
-    /// Leaves the length field out of the last record of a datagram, as the specification would
-    /// have it. Off, because deployed gateways cannot read such records.
+    /// Omits the length field of the last record of a datagram, as the specification does. Off by default, because
+    /// deployed gateways cannot read such records.
     pub omit_last_length: bool,
-    /// Sends two different alerts for a wrong MAC and for wrong padding, as the specification has
-    /// it. Off, because an attacker who sees which one was sent can decrypt records byte by byte.
+    /// Sends different alerts for a wrong MAC and for wrong padding, as the specification does. Off by default,
+    /// because an attacker who sees which alert was sent can decrypt records byte by byte.
     pub distinguish_record_errors: bool,
-    /// When to send again.
     pub retransmission: Retransmission,
-    /// How long after it was made a session may be resumed, in whole seconds. A day, as TLS advises
+    /// How long after its creation a session may be resumed, in whole seconds. Default: a day, as TLS recommends
     /// (RFC 5246, section F.1.4).
     pub session_lifetime: Duration,
-    /// The largest datagram that carries data. A flight is one datagram whatever its size (§10.4), which the layer
-    /// below takes apart where it must; data that would make a larger one is refused.
+    /// The maximum size of a datagram with data; more data is rejected. A flight is one datagram of any size
+    /// (§10.4), which the layer below fragments if necessary.
     pub max_datagram_bytes: usize,
 }
 
@@ -66,9 +65,9 @@ impl Default for Settings {
     }
 }
 
-/// Certificates of one's own and the key that belongs to them.
+/// A certificate chain and its private key.
 pub struct Identity<P: Provider> {
-    /// What is sent: the own certificate, then those above it, without the root.
+    /// The chain as sent: leaf first, without the root.
     pub(crate) entries: Vec<CertificateEntry>,
     pub(crate) certified_key: CertifiedKey,
     pub(crate) key: P::PrivateKey,
@@ -78,7 +77,7 @@ pub struct Identity<P: Provider> {
 }
 
 impl<P: Provider> Identity<P> {
-    /// An identity from a chain, own certificate first, without the root.
+    /// An identity from a chain: leaf first, without the root.
     pub fn new<C: Into<ChainCertificate>>(
         chain: Vec<C>,
         key: P::PrivateKey,
@@ -109,8 +108,8 @@ impl<P: Provider> Identity<P> {
         }
     }
 
-    /// Whether a peer that trusts these will accept the chain. An empty list trusts anybody, as does
-    /// an entry without a name for the key exchange that it names.
+    /// Whether a peer that trusts these authorities accepts the chain. An empty list means any authority. An entry
+    /// without a name means any authority for its key exchange.
     pub(crate) fn is_trusted_by(&self, trusted: &[KeyExchangeId]) -> bool {
         trusted.is_empty()
             || trusted.iter().any(|id| match &id.identifier {
@@ -120,7 +119,7 @@ impl<P: Provider> Identity<P> {
     }
 }
 
-/// A secret that both sides hold, and its name.
+/// A pre-shared secret and its name.
 pub struct SharedSecret {
     /// The name; not null.
     pub identifier: Identifier,
@@ -132,16 +131,15 @@ pub struct ClientConfig<P: Provider> {
     pub key_exchanges: Vec<KeyExchangeId>,
     /// Cipher suites to offer, best first.
     pub cipher_suites: Vec<CipherSuite>,
-    /// Named in the hello, so that the server can choose among its certificates.
+    /// Trusted roots. ClientHello names them, so that the server can select one of its certificates.
     pub anchors: Vec<TrustAnchor<P>>,
-    /// Own certificates, for servers that ask.
+    /// The client's certificates, for servers that request them.
     pub identity: Option<Identity<P>>,
     pub shared_secrets: Vec<SharedSecret>,
     /// The common name that the server's certificate must have.
     pub server_name: Option<String>,
     /// How often keys are refreshed.
     pub key_refresh: KeyRefresh,
-    /// What both sides have in common.
     pub settings: Settings,
     policy: OnceLock<PolicyId>,
 }
@@ -162,36 +160,36 @@ impl<P: Provider> ClientConfig<P> {
         }
     }
 
-    /// Names what is asked of servers, for sessions that are kept. It is settled when first asked for,
-    /// which no connection does before the configuration is complete and shared.
+    /// The identifier of this policy, which sessions store. The first call computes it, so the configuration must not
+    /// change afterwards.
     pub fn policy(&self) -> PolicyId {
         *self.policy.get_or_init(|| PolicyId::new(&self.server_name, &self.anchors))
     }
 }
 
-/// Whether a server wants to know who the client is. What counts is the outcome: whatever is offered,
-/// negotiated or resumed.
+/// Whether clients must authenticate. The server enforces this at the end of every handshake, independent of what
+/// was offered, negotiated or resumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum ClientAuthentication {
-    /// Does not ask.
+    /// No certificate is requested.
     #[default]
     None,
-    /// Asks where the key exchange lets clients answer, and accepts those that do not.
+    /// A certificate is requested if the key exchange permits it. Clients without one are accepted.
     Requested,
-    /// Connects only with clients that prove who they are by a certificate. Key exchanges and cipher
-    /// suites that have no way to do so are not served.
+    /// Only clients with a verified certificate can connect. Key exchanges and cipher suites without client
+    /// authentication are not served.
     Required,
 }
 
-/// An RSA key of RSA_anon, made beforehand and used for many handshakes.
+/// An RSA key of RSA_anon, used for many handshakes.
 pub struct TemporaryRsaKey<P: Provider> {
     pub key: P::PrivateKey,
-    /// The public key, as it will be sent.
+    /// The public key as sent.
     pub public: EncodedRsaKey,
 }
 
-/// A client whose certificate the server holds, for optimised handshakes. It is verified when it is
-/// registered; validity is checked again in each handshake.
+/// A client whose certificate the server has stored, for optimised handshakes. The engine does not verify this
+/// certificate; it checks its validity period in each handshake.
 pub struct KnownClient<P: Provider> {
     pub(crate) key_hash: [u8; 20],
     pub(crate) certificate: ChainCertificate,
@@ -200,7 +198,7 @@ pub struct KnownClient<P: Provider> {
 }
 
 impl<P: Provider> KnownClient<P> {
-    /// Registers a client's ECDH certificate that was verified elsewhere.
+    /// Registers a client's ECDH certificate, which the caller must have verified.
     pub fn new(
         provider: &P,
         certificate: impl Into<ChainCertificate>,
@@ -226,7 +224,7 @@ pub struct ServerConfig<P: Provider> {
     pub suites: Vec<KeyExchangeSuite>,
     /// Cipher suites that are accepted; the client's order decides.
     pub cipher_suites: Vec<CipherSuite>,
-    /// Own certificates, best first.
+    /// The server's certificates, best first.
     pub identities: Vec<Identity<P>>,
     /// Keys of RSA_anon, best first.
     pub temporary_rsa_keys: Vec<TemporaryRsaKey<P>>,
@@ -235,17 +233,16 @@ pub struct ServerConfig<P: Provider> {
     /// Groups of DH_anon, best first.
     pub groups: Vec<Arc<DhGroup>>,
     pub shared_secrets: Vec<SharedSecret>,
-    /// Whether clients are asked for certificates.
+    /// Whether clients must authenticate.
     pub client_authentication: ClientAuthentication,
     pub anchors: Vec<TrustAnchor<P>>,
     pub known_clients: Vec<KnownClient<P>>,
-    /// Where sessions are kept.
+    /// The store of sessions.
     pub sessions: Arc<dyn SessionStore>,
     /// The longest refresh interval that is granted.
     pub key_refresh: KeyRefresh,
-    /// How long a handshake may take before it is forgotten.
+    /// How long a handshake is kept before it is dropped.
     pub handshake_timeout: Duration,
-    /// What both sides have in common.
     pub settings: Settings,
     policy: OnceLock<PolicyId>,
 }
@@ -272,8 +269,8 @@ impl<P: Provider> ServerConfig<P> {
         }
     }
 
-    /// Names what is asked of clients, for sessions that are kept. It is settled when first asked for,
-    /// which no connection does before the configuration is complete and shared.
+    /// The identifier of this policy, which sessions store. The first call computes it, so the configuration must not
+    /// change afterwards.
     pub fn policy(&self) -> PolicyId {
         *self.policy.get_or_init(|| {
             let known: Vec<_> = self.known_clients.iter().map(|client| client.key_hash).collect();
@@ -281,12 +278,12 @@ impl<P: Provider> ServerConfig<P> {
         })
     }
 
-    /// Whether a client that has proved this of itself, or nothing, may connect.
+    /// Whether a client with this identity, or without one, may connect.
     pub(crate) fn permits(&self, peer: Option<&PeerIdentity>) -> bool {
         peer.is_some() || self.client_authentication != ClientAuthentication::Required
     }
 
-    /// The longest that a certificate chain or temporary key of ours is.
+    /// Length of the longest certificate chain or temporary key.
     pub(crate) fn longest_identity_bytes(&self) -> usize {
         let entry = |entry: &CertificateEntry| match entry {
             CertificateEntry::Wtls(certificate) => certificate.as_bytes().len() + 1,

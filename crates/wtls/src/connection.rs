@@ -1,7 +1,7 @@
-//! An established connection, of either side: data, alerts, duplicates and the end.
+//! An established connection of either side: data, alerts, duplicates and closing.
 //!
-//! Only records that authenticate under its keys do anything to it. What comes in clear text is for
-//! its owner to look at, and cannot end it.
+//! Only records that authenticate with its keys affect it. Its owner processes unencrypted records, which cannot
+//! end it.
 
 use crate::alert::{Alert, AlertDescription, AlertLevel, AlertMessage, Checksum};
 use crate::codec::Codec;
@@ -54,7 +54,7 @@ impl Close {
     }
 }
 
-/// What a side has to send and to report.
+/// Datagrams and events for the caller.
 #[derive(Debug, Default)]
 pub(crate) struct Output {
     pub datagrams: VecDeque<Vec<u8>>,
@@ -62,7 +62,7 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Sends an alert in a datagram of its own, if there is a number left for it.
+    /// Sends an alert in a separate datagram, if a sequence number is left.
     pub fn alert<P: Provider>(
         &mut self,
         provider: &P,
@@ -77,31 +77,31 @@ impl Output {
     }
 }
 
-/// What became of a protected record.
+/// The result of a protected record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It was made with the connection's keys, and has been handled.
+    /// It was protected with the connection's keys, and has been processed.
     Authentic,
     /// Its number has been seen before. Whether it is the same record is not known.
     Duplicate,
-    /// It was not made with the connection's keys.
+    /// It was not protected with the connection's keys.
     Foreign(RecordError),
 }
 
-/// The last flight of a handshake that the peer finished, and the datagram to which it is the response.
+/// This side's last flight, and the datagram to which it is the response.
 struct Reply {
     request: Vec<u8>,
     flight: Vec<u8>,
     resends: Bucket,
 }
 
-/// How the handshake ended on this side.
+/// The end of the handshake on this side.
 pub(crate) enum Ending {
-    /// The peer's Finished was the response to ours.
+    /// The peer's Finished was the response to this side's.
     Answered,
-    /// Ours was the response to the peer's: it is retransmitted if the peer's is repeated.
+    /// This side's Finished was the response to the peer's. It is retransmitted if the peer's is repeated.
     Reply { request: Vec<u8>, flight: Vec<u8> },
-    /// Ours was last, and the client's: it goes in front of data until the server is known to have it.
+    /// This side is the client and its Finished was the last: it is sent in front of data until the server responds.
     ClientLast { flight: Vec<u8>, timer: Timer },
     /// The peer is the client and its Finished was the last: a repetition is acknowledged.
     ServerFirst,
@@ -112,22 +112,22 @@ pub(crate) struct Connection {
     outbound: Outbound,
     decryptor: RecordDecryptor,
     pub session: Option<Session>,
-    /// The session must not be resumed any more; for the owner of the session store to see.
+    /// The session must not be resumed. The owner removes it from the session store.
     pub session_ended: bool,
     reply: Option<Reply>,
-    /// The client's last flight, until the server is known to have it.
+    /// The client's last flight, until the server has responded.
     last_flight: Option<Vec<u8>>,
     timer: Option<Timer>,
-    /// Whether the peer's Finished may come again in front of its data.
+    /// Whether the peer may repeat its Finished in front of data.
     peer_repeats_finished: bool,
     finished_came_again: bool,
-    /// Whether the peer is known to hold our last flight.
+    /// Whether the peer is known to have received this side's last flight.
     pub confirmed: bool,
     plaintext: Vec<u8>,
     last_received: Checksum,
     warnings: Bucket,
     duplicates: Bucket,
-    /// When a record that authenticates came last.
+    /// The time of the last authentic record.
     pub last_input_at: Duration,
     pub closed: bool,
     pub output: Output,
@@ -179,7 +179,7 @@ impl Connection {
         connection
     }
 
-    /// Bytes held on the heap, to within what the allocator adds.
+    /// Bytes in use on the heap, without the allocator's overhead.
     pub fn heap_bytes(&self) -> usize {
         let reply = self.reply.as_ref().map_or(0, |reply| reply.request.len() + reply.flight.len());
         let outgoing: usize = self.output.datagrams.iter().map(Vec::len).sum();
@@ -195,7 +195,7 @@ impl Connection {
         match timer.expire(now) {
             Expiry::NotYet => {}
             Expiry::SendAgain => self.output.datagrams.extend(self.last_flight.clone()),
-            // All has been done to get the last flight across; the next data will carry it again.
+            // The last flight is not retransmitted any more, but is still sent in front of data.
             Expiry::GiveUp => self.timer = None,
         }
     }
@@ -209,7 +209,7 @@ impl Connection {
         true
     }
 
-    /// Takes a protected record.
+    /// Processes a protected record.
     pub fn receive<P: Provider>(
         &mut self,
         cx: &mut Context<'_, P>,
@@ -235,8 +235,8 @@ impl Connection {
         verdict
     }
 
-    /// To be called when all records of a datagram have been received. Acknowledges a repeated Finished of the client,
-    /// which would otherwise repeat it in front of all its data.
+    /// Must be called when all records of a datagram have been received. Acknowledges a repeated Finished of the
+    /// client, which otherwise repeats it in front of all its data.
     pub fn end_of_datagram<P: Provider>(&mut self, cx: &mut Context<'_, P>) {
         let came_again = core::mem::take(&mut self.finished_came_again) && self.peer_repeats_finished;
         if came_again && !self.closed && self.duplicates.take(1, cx.now.elapsed) {
@@ -245,7 +245,7 @@ impl Connection {
         }
     }
 
-    /// Warns the peer of a record that could not be read.
+    /// Warns the peer of a record that could not be decrypted.
     pub fn warn<P: Provider>(&mut self, cx: &mut Context<'_, P>, error: RecordError, about: Checksum) {
         if self.warnings.take(1, cx.now.elapsed) {
             let alert = Alert::warning(record_alert(error, &self.settings));
@@ -271,14 +271,14 @@ impl Connection {
                 Ok(message) => self.handle_alert(cx, message.alert),
                 Err(error) => self.fail(cx, error.into()),
             },
-            // There is no second handshake on a connection, so no second change either.
+            // There is no second handshake on a connection, so ChangeCipherSpec is unexpected.
             ContentType::ChangeCipherSpec => {
                 self.alert(cx, Alert::warning(AlertDescription::UnexpectedMessage));
             }
         }
     }
 
-    /// Handshakes on a live connection are not taken part in; either side may refuse them (§10.2.2).
+    /// Rejects a handshake within an established connection, as either side may (§10.2.2).
     fn refuse_handshake<P: Provider>(&mut self, cx: &mut Context<'_, P>, handshake_type: HandshakeType) {
         let description = match handshake_type {
             HandshakeType::HelloRequest | HandshakeType::ClientHello => AlertDescription::NoRenegotiation,
@@ -287,7 +287,7 @@ impl Connection {
         self.alert(cx, Alert::warning(description));
     }
 
-    /// The peer has proved that it holds our last flight.
+    /// The peer has proved that it received this side's last flight.
     fn confirm(&mut self) {
         self.confirmed = true;
         self.last_flight = None;
@@ -349,7 +349,7 @@ impl Connection {
             return Err(SequenceExhausted.into());
         }
         let mut datagram = self.last_flight.clone().unwrap_or_default();
-        // Where both together are too large, the flight goes ahead by itself.
+        // If both do not fit into one datagram, the flight is sent separately, before the data.
         if datagram.len() + OVERHEAD_BYTES + data.len() > largest {
             self.output
                 .datagrams

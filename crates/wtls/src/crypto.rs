@@ -1,9 +1,8 @@
-//! The seam to cryptography: what the engine needs, and nothing of how it is done.
+//! The interface to the cryptographic primitives that the engine uses.
 //!
-//! Every method names its primitive by its arguments: a key says what [`KeyKind`] it is of, so a
-//! provider around a provider can book (operation, algorithm, size) where the primitive is called.
-//! Sizes and curves have been checked by the engine before a call; validity of foreign key material
-//! is for [`import`](Provider::import) to check, once.
+//! The arguments of each method identify the primitive: a key has a [`KeyKind`], so a provider that wraps another one
+//! can record operation, algorithm and size of each call. The engine checks sizes and curves before a call;
+//! [`import`](Provider::import) validates received keys, once.
 
 use crate::curve::Curve;
 use crate::dh::DhGroup;
@@ -11,7 +10,7 @@ use crate::numbers::{BulkCipher, HashAlgorithm, PointForm};
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// A source of unpredictable bytes. Given the same bytes, the engine does the same.
+/// A source of unpredictable bytes. With the same bytes, the engine behaves in the same way.
 pub trait Random {
     /// Fills `out`.
     fn fill(&mut self, out: &mut [u8]);
@@ -23,16 +22,12 @@ impl<F: FnMut(&mut [u8])> Random for F {
     }
 }
 
-/// The hash that a certificate's signature is made of.
+/// The hash of an X.509 certificate's signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SignatureHash {
-    /// SHA-1.
     Sha1,
-    /// SHA-256.
     Sha256,
-    /// SHA-384.
     Sha384,
-    /// SHA-512.
     Sha512,
 }
 
@@ -60,7 +55,7 @@ impl KeyKind {
     }
 }
 
-/// A key that knows its kind.
+/// A public or private key.
 pub trait Key {
     fn kind(&self) -> KeyKind;
 }
@@ -76,7 +71,7 @@ pub enum PublicKeyRef<'a> {
     Dh { group: &'a Arc<DhGroup>, value: &'a [u8] },
 }
 
-/// What a temporary key is generated in.
+/// The group of a temporary key.
 #[derive(Debug, Clone, Copy)]
 pub enum Group<'a> {
     Ec(Curve),
@@ -102,7 +97,7 @@ pub struct Digest {
 }
 
 impl Digest {
-    /// A value; what does not fit in 20 bytes is cut off.
+    /// A value, truncated to 20 bytes.
     pub fn new(value: &[u8]) -> Self {
         let length = value.len().min(20);
         let mut bytes = [0; 20];
@@ -119,7 +114,7 @@ impl core::ops::Deref for Digest {
     }
 }
 
-/// The secret that an RSA client sends, before it becomes part of the pre-master secret.
+/// Length of the secret that an RSA client encrypts.
 pub const RSA_SECRET_BYTES: usize = 20;
 
 /// Why a primitive did not yield a result.
@@ -158,10 +153,9 @@ pub trait Provider {
         random: &mut dyn Random,
     ) -> Result<Vec<u8>, CryptoError>;
 
-    /// RSA decryption of a block that holds [`RSA_SECRET_BYTES`] bytes, the first of which is
-    /// `version`. Whatever else it holds, the result is `fallback`, in the same time: who sends such
-    /// a block must not learn what was wrong with it. Only a ciphertext that is no number below the
-    /// modulus is an error, as anyone can see that from the outside.
+    /// RSA decryption of a block with [`RSA_SECRET_BYTES`] bytes, the first of which is `version`. For any other
+    /// block the result is `fallback`, in the same time, because the sender must not learn the reason. An error
+    /// occurs only for a ciphertext of wrong length or not below the modulus, which anyone can see.
     fn rsa_decrypt(
         &self,
         key: &Self::PrivateKey,
@@ -173,10 +167,10 @@ pub trait Provider {
     /// RSA signature in PKCS#1 v1.5 block type 1 around the bare hash, without DigestInfo (§11.1.1).
     fn rsa_sign(&self, key: &Self::PrivateKey, hash: &[u8]) -> Result<Vec<u8>, CryptoError>;
 
-    /// Verifies such a signature. X.509 has a DigestInfo around the hash: then `hash` is all of that.
+    /// Verifies such a signature. For X.509, `hash` is the whole DigestInfo.
     fn rsa_verify(&self, key: &Self::PublicKey, hash: &[u8], signature: &[u8]) -> Result<(), CryptoError>;
 
-    /// ECDSA; r and s one behind the other, each as long as the order of the base point.
+    /// ECDSA signature: r followed by s, each as long as the order of the base point.
     fn ecdsa_sign(
         &self,
         key: &Self::PrivateKey,
@@ -186,7 +180,7 @@ pub trait Provider {
 
     fn ecdsa_verify(&self, key: &Self::PublicKey, hash: &[u8], signature: &[u8]) -> Result<(), CryptoError>;
 
-    /// Makes a temporary key for an agreement.
+    /// Generates a temporary key for key agreement.
     fn generate(&self, group: Group<'_>, random: &mut dyn Random) -> Result<Self::PrivateKey, CryptoError>;
 
     /// The public part of a Diffie–Hellman or elliptic-curve key: Y padded to the length of the prime, or the
@@ -203,7 +197,7 @@ pub trait Provider {
 
     fn digest(&self, hash: HashAlgorithm, parts: &[&[u8]]) -> Digest;
 
-    /// Hashes what an X.509 certificate's signature is over.
+    /// Hashes the signed part of an X.509 certificate.
     fn signature_digest(&self, hash: SignatureHash, signed: &[u8]) -> Vec<u8>;
 
     fn hmac(&self, hash: HashAlgorithm, key: &[u8], parts: &[&[u8]]) -> Digest;

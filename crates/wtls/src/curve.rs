@@ -1,13 +1,13 @@
-//! The curves: numbers, names and sizes. Their arithmetic is the provider's business.
+//! The curves: numbers, names and sizes. The provider implements their arithmetic.
 
 mod data;
 
 use data::{CURVES, CurveData, Field, SIZES};
 
-/// An elliptic curve that this engine takes part in.
+/// An elliptic curve that the engine supports.
 ///
-/// WTLS numbers 1 and 3 to 12 are the specification's (Table 8). The last four stand outside its
-/// table and are sent as explicit parameters, or under private numbers when both sides agree to.
+/// WTLS numbers 1 and 3 to 12 are the specification's (Table 8). The last four are not in its table. They are sent
+/// as explicit parameters, or by private numbers if both sides are configured to use them.
 ///
 /// Number 7 is secp160r1, as the specification prints it; OpenSSL's object named
 /// `wap-wsg-idm-ecid-wtls7` is another curve, secp160r2.
@@ -73,7 +73,7 @@ impl Curve {
         self.data().number
     }
 
-    /// The number used instead of explicit parameters between peers that agreed to private numbers.
+    /// The number that replaces explicit parameters if both sides use private numbers.
     pub fn private_number(self) -> Option<u8> {
         match self {
             Self::Sect163r2 => Some(240),
@@ -84,7 +84,7 @@ impl Curve {
         }
     }
 
-    /// The curve of a number; private numbers count only where the peers agreed to them.
+    /// The curve with this number, which may be a private one if `private`.
     pub fn from_number(number: u8, private: bool) -> Option<Self> {
         Self::ALL.into_iter().find(|curve| {
             curve.number() == Some(number) || (private && curve.private_number() == Some(number))
@@ -96,7 +96,7 @@ impl Curve {
         self.data().short_name
     }
 
-    /// The name that OpenSSL and SEC 2 know.
+    /// The name in OpenSSL.
     pub fn standard_name(self) -> &'static str {
         self.data().standard_name
     }

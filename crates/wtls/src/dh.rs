@@ -1,14 +1,14 @@
-//! Diffie–Hellman groups: the two that have numbers (Table 9), and explicit ones within bounds.
+//! Diffie–Hellman groups: the two numbered groups (Table 9), and explicit groups within limits.
 
 use crate::codec::{Codec, DecodeError, EncodeError, Reader, Writer, bits, significant};
 use crate::curve::unhex;
 use std::sync::{Arc, LazyLock};
 
-/// The least and greatest prime that is accepted from a peer, in bits. The least is that of the
-/// export suites; above the greatest a peer would only burn our time.
+/// Accepted sizes of a peer's prime, in bits. The minimum is that of the export suites. The maximum limits the
+/// computing time that a peer can cause.
 pub const PRIME_BITS: core::ops::RangeInclusive<u32> = 512..=4096;
 
-/// A prime, a generator, and how long exponents are.
+/// A prime, a generator, and the length of exponents.
 #[derive(Debug, PartialEq, Eq)]
 pub struct DhGroup {
     pub number: Option<u8>,
@@ -47,14 +47,14 @@ impl DhGroup {
 /// DHParameters, as sent (§10.5.1.2).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DhParameters {
-    /// Exponent length in bytes; 0 means that of the prime.
+    /// Exponent length in bytes; 0 means the length of the prime.
     pub exponent_bytes: u8,
     pub prime: Vec<u8>,
     pub generator: Vec<u8>,
 }
 
 impl DhParameters {
-    /// What is sent for a group. An exponent length that does not fit its byte is left to the peer.
+    /// The encoding of a group. An exponent length above 255 is encoded as 0, the length of the prime.
     pub fn of(group: &DhGroup) -> Self {
         Self {
             exponent_bytes: u8::try_from(group.exponent_bytes).unwrap_or(0),
@@ -63,8 +63,8 @@ impl DhParameters {
         }
     }
 
-    /// The group, if its size is within [`PRIME_BITS`] and the generator is neither 0, 1 nor p-1 or
-    /// more. That the prime is one is not checked: an anonymous peer could cheat in easier ways.
+    /// The group, if its size is within [`PRIME_BITS`], the modulus is odd, the generator is between 2 and p-2, and
+    /// exponents have at least 20 bytes. Primality is not checked: an anonymous peer has easier attacks.
     pub fn group(&self) -> Option<Arc<DhGroup>> {
         let prime = significant(&self.prime);
         let generator = significant(&self.generator);

@@ -1,4 +1,4 @@
-//! What can go wrong, and which alert tells the peer.
+//! Errors, and the alerts that report them to the peer.
 
 use crate::alert::{Alert, AlertDescription};
 use crate::certificate::{CertificateError, X509Error};
@@ -33,7 +33,7 @@ pub enum Error {
     NotTrustedByClient,
     #[error("the server chose a {what} that was not offered")]
     NotOffered { what: &'static str },
-    /// The server does not number its records, which datagrams need.
+    /// The server selected a mode without explicit sequence numbers, which datagrams require.
     #[error("the server does not number its records explicitly")]
     SequenceMode,
     #[error(transparent)]
@@ -59,7 +59,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The alert that tells the peer.
+    /// The alert that reports this error to the peer.
     pub fn alert(&self) -> Alert {
         use AlertDescription as D;
         Alert::fatal(match self {
@@ -85,14 +85,12 @@ impl Error {
 }
 
 impl Error {
-    /// The alert about a flight of a handshake that was not accepted.
+    /// The alert for a rejected flight of a handshake.
     ///
-    /// A record that cannot be read is a *warning*, `bad_record_mac` as a rule, in clear text, even if
-    /// it stands where Finished should. The specification gives these alerts that level, and it is
-    /// what they are: such a record proves nothing, not even that the peer sent it, so it ends
-    /// nothing, and the peer had better not end anything either. A Finished that *was* made with the
-    /// keys of the exchange but does not match its messages is another matter: `decrypt_error`,
-    /// fatal, as everything that a peer with the keys got wrong.
+    /// A record that cannot be decrypted gets a *warning* in clear text, usually `bad_record_mac`, even in place of
+    /// Finished. The specification gives these alerts this level. An attacker may have sent the record, so neither side
+    /// ends the handshake because of it. A Finished that is protected with the keys of the handshake but does not match
+    /// its messages gets the fatal alert `decrypt_error`, like every other error of a peer that has the keys.
     pub(crate) fn complaint(&self, settings: &Settings) -> Alert {
         match self {
             Self::Record(error) => Alert::warning(record_alert(*error, settings)),
@@ -101,8 +99,8 @@ impl Error {
     }
 }
 
-/// The alert about a record that could not be read: always the same one, unless the specification's
-/// two are asked for.
+/// The alert for a record that could not be decrypted: `bad_record_mac`, unless the settings distinguish the
+/// specification's two alerts.
 pub(crate) fn record_alert(error: RecordError, settings: &Settings) -> AlertDescription {
     match error {
         RecordError::BadPadding | RecordError::BadLength if settings.distinguish_record_errors => {
@@ -146,10 +144,10 @@ fn crypto_alert(error: &CryptoError) -> AlertDescription {
 pub enum WriteError {
     #[error("the connection is not open")]
     NotOpen,
-    /// More than fits into a datagram; nothing is fragmented here.
+    /// The data does not fit into a datagram. Data is never fragmented.
     #[error("{length} bytes do not fit into a datagram, at most {max} do")]
     TooLong { length: usize, max: usize },
-    /// Nothing at all, which is not sent.
+    /// The data is empty.
     #[error("there is nothing to send")]
     Empty,
     #[error(transparent)]

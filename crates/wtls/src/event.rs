@@ -1,4 +1,4 @@
-//! What a connection reports to its owner.
+//! The events of a connection.
 
 use crate::alert::Alert;
 use crate::certificate::PeerIdentity;
@@ -7,15 +7,15 @@ use crate::error::Error;
 use crate::numbers::{CipherSuite, KeyExchangeSuite};
 use crate::session::SessionId;
 
-/// How a connection came about.
+/// The kind of handshake that established a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum HandshakeMode {
-    /// With a key exchange of its own.
+    /// With a key exchange.
     Full,
     Resumed,
-    /// With a client certificate that the server held beforehand.
+    /// With a client certificate that the server has stored.
     Optimised,
-    /// From a shared secret, or from none at all.
+    /// With a shared secret, or with the suite NULL.
     Abbreviated,
 }
 
@@ -23,17 +23,17 @@ pub enum HandshakeMode {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Established {
     pub mode: HandshakeMode,
-    /// How the master secret came about, in this or the resumed handshake.
+    /// The key exchange that created the master secret, in this or the resumed handshake.
     pub key_exchange: KeyExchangeSuite,
-    /// The key that the secret was exchanged with, where there was one in this handshake.
+    /// The server's key in the key exchange; `None` if there was no exchange in this handshake.
     pub exchanged: Option<KeyKind>,
     pub cipher_suite: CipherSuite,
-    /// The session; none if it can't be resumed.
+    /// The session identifier; empty if the session cannot be resumed.
     pub session_id: SessionId,
-    /// Who the peer is, if it was authenticated, in this or the resumed handshake.
+    /// The identity of the peer, if it was authenticated, in this or the resumed handshake.
     pub peer: Option<PeerIdentity>,
-    /// All handshake messages in order, Finished included: the same bytes on both sides. A hash of
-    /// them ties something else to this connection.
+    /// All handshake messages in order, Finished included: the same bytes on both sides. Their hash can bind
+    /// other data to this connection.
     pub transcript: Vec<u8>,
 }
 
@@ -44,29 +44,29 @@ pub enum CloseReason {
     Peer,
     /// The peer sent a critical or fatal alert.
     Alert(Alert),
-    /// What the peer sent was not acceptable, and nothing better came in its place.
+    /// A message was rejected and, in a handshake, no valid one arrived in time.
     Failed(Error),
-    /// The peer did not answer.
+    /// The peer did not respond in time.
     TimedOut,
     /// Nothing was received for too long ([`Limits::idle`](crate::Limits::idle)).
     Idle,
-    /// Others needed the room ([`Limits`](crate::Limits)).
+    /// The connection was dropped in favour of others ([`Limits`](crate::Limits)).
     Evicted,
 }
 
-/// Something that happened.
+/// An event of a connection or handshake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// The handshake is over; data can be sent.
     Established(Box<Established>),
     Data(Vec<u8>),
     AlertSent(Alert),
-    /// The peer sent an alert. One in clear text may be anybody's who saw the peer's records; it ends
-    /// nothing by itself.
+    /// The peer sent an alert. Any observer of the connection can forge an unencrypted alert, so it ends neither
+    /// handshake nor connection.
     AlertReceived(Alert),
-    /// A flight of a handshake was not accepted. As anybody could have sent it, the handshake goes on
-    /// until its time is up; if nothing better comes, this is why it failed.
+    /// A flight of a handshake was rejected. It may be forged, so the handshake continues until its timeout. If the
+    /// handshake then fails, this error is the reason.
     Rejected(Error),
-    /// The connection, or the attempt at one, is over. Nothing else follows.
+    /// The connection or the handshake has ended. It has no further events.
     Closed(CloseReason),
 }

@@ -57,11 +57,11 @@ pub(crate) enum Extent {
     None,
     /// Records of a handshake, of which others may be missing.
     Partial,
-    /// All up to the end: ServerHelloDone, or a protected message behind ChangeCipherSpec.
+    /// All records up to the end: ServerHelloDone, or a protected message after ChangeCipherSpec.
     Complete,
 }
 
-/// How a record may belong to a flight.
+/// The role of a record in a flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     Message(HandshakeType),
@@ -73,9 +73,8 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    /// None for records that belong to no flight: alerts, data, records in clear text without their
-    /// number (which handshakes always have), and HelloRequest, which may come at any time and is
-    /// part of no handshake.
+    /// `None` for records that belong to no flight: alerts, data, unencrypted records without a sequence number
+    /// (records of handshakes always have one), and HelloRequest, which may arrive at any time.
     pub fn of(record: &Record<'_>) -> Option<Self> {
         let protected = record.record_type.is_protected();
         match record.record_type.content()? {

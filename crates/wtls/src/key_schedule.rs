@@ -1,5 +1,5 @@
-//! From the pre-master secret to the keys of a record (§11.1, §11.2), one type for each stage, so
-//! that a later one cannot be made without the earlier.
+//! The key schedule, from the pre-master secret to record keys (§11.1, §11.2). Each stage is a type that is created
+//! from that of the stage before.
 
 use crate::crypto::{Provider, RSA_SECRET_BYTES};
 use crate::numbers::{BLOCK_BYTES, CipherSuite, HashAlgorithm};
@@ -11,7 +11,7 @@ pub type HelloRandom = [u8; 16];
 
 pub const MASTER_SECRET_BYTES: usize = 20;
 
-/// Length of the check value in Finished.
+/// Length of the content of Finished.
 pub const VERIFY_DATA_BYTES: usize = 12;
 
 /// The randoms of both hellos.
@@ -21,7 +21,7 @@ pub struct Randoms {
     pub server: HelloRandom,
 }
 
-/// What the key exchange yields.
+/// The result of the key exchange.
 pub struct PreMasterSecret(Zeroizing<Vec<u8>>);
 
 impl PreMasterSecret {
@@ -29,7 +29,7 @@ impl PreMasterSecret {
         Self(Zeroizing::default())
     }
 
-    /// A secret that both sides held beforehand.
+    /// From a pre-shared secret.
     pub fn shared(secret: &[u8]) -> Self {
         Self(Zeroizing::new(secret.to_vec()))
     }
@@ -38,7 +38,7 @@ impl PreMasterSecret {
         Self(secret)
     }
 
-    /// Of RSA: the secret and the server's key, with the lengths of its parts.
+    /// From RSA: the secret and the server's encoded public key, including the lengths of its parts.
     pub fn rsa(secret: &[u8; RSA_SECRET_BYTES], server_key: &EncodedRsaKey) -> Self {
         let mut bytes = Zeroizing::new(Vec::with_capacity(secret.len() + server_key.0.len()));
         bytes.extend_from_slice(secret);
@@ -71,17 +71,17 @@ impl core::fmt::Debug for MasterSecret {
 }
 
 impl MasterSecret {
-    /// A master secret that was kept.
+    /// A stored master secret.
     pub fn from_bytes(bytes: [u8; MASTER_SECRET_BYTES]) -> Self {
         Self(bytes)
     }
 
-    /// The bytes, to be kept safe.
+    /// The secret bytes.
     pub fn as_bytes(&self) -> &[u8; MASTER_SECRET_BYTES] {
         &self.0
     }
 
-    /// What Finished of one side holds: proof of the master secret and of the messages so far.
+    /// The content of Finished: proof of the master secret and of the messages so far.
     pub fn verify_data<P: Provider>(
         &self,
         provider: &P,
@@ -100,14 +100,14 @@ impl MasterSecret {
     }
 }
 
-/// Which way records go.
+/// The direction of records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Direction {
     ClientToServer,
     ServerToClient,
 }
 
-/// How often keys change: with every 2^n-th record (§9.1).
+/// The refresh interval of keys: 2^n records (§9.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct KeyRefresh(pub u8);
 
@@ -121,14 +121,13 @@ impl KeyRefresh {
     }
 }
 
-/// All that the keys of one direction are made of.
+/// The inputs to the keys of one direction.
 #[derive(Clone)]
 pub struct TrafficSecret {
     master: MasterSecret,
     randoms: Randoms,
     direction: Direction,
     pub suite: CipherSuite,
-    /// How often keys change.
     pub refresh: KeyRefresh,
 }
 
@@ -206,7 +205,7 @@ impl RecordKeys {
         &self.key[..self.suite.bulk.key_bytes()]
     }
 
-    /// The IV of one record: the interval's, XORed with the record's number four times over.
+    /// The IV of a record: the interval's IV, XORed with the record's number, which is repeated four times.
     pub fn record_iv(&self, sequence: u16) -> [u8; BLOCK_BYTES] {
         let number = sequence.to_be_bytes();
         let mut iv = self.iv;

@@ -70,17 +70,17 @@
 //! client.write(&mut cx, b"hello").unwrap();
 //! ```
 //!
-//! # What is where
+//! # Modules
 //!
 //! The lowest layer comes first: a module uses only modules earlier in this list.
 //!
-//! * [`codec`]: bytes. [`mod@curve`], `dh`, `parameters`, `numbers`: what numbers and names mean.
+//! * [`codec`]: reading and writing bytes. [`mod@curve`], `dh`, `parameters`, `numbers`: curves, groups, and the
+//!   numbers that the specification assigns.
 //! * [`crypto`]: the traits of the primitives; [`provider`]: their implementation with OpenSSL.
 //! * [`record`], [`protection`], [`key_schedule`], `replay`, `alert`: the record layer.
-//! * [`certificate`], [`message`]: what handshakes are made of.
+//! * [`certificate`], [`message`]: certificates and handshake messages.
 //! * `flight`, `secured`: flights, and the common part of both sides' handshakes; `connection`: an
 //!   established connection of either side.
-//! * `client`, `server`: the handshakes, each state a type; `listener`: a server of many peers.
 //!
 //! # What is not implemented, and why
 //!

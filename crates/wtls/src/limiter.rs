@@ -1,30 +1,30 @@
-//! Budgets that fill up with time. They bound what peers who have proved nothing can make a side do,
-//! without shutting an address out for good: one that is refused now is served later.
+//! Token buckets. They limit the work that unproven peers can cause, without blocking an address permanently: a
+//! peer that is rejected now is served later.
 
 use core::time::Duration;
 
-/// How much of something may be done: `burst` at once, and `refill` more in every `period`.
+/// A rate limit: `burst` units at once, and `refill` more in each `period`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
-    /// What is there at first, and the most that is ever there.
+    /// The initial and maximum level.
     pub burst: u64,
-    /// What is added in every `period`, evenly.
+    /// The units that are added in each `period`, evenly.
     pub refill: u64,
     pub period: Duration,
 }
 
 impl Budget {
-    /// So much at once, and so much more every second.
+    /// `burst` units at once, and `refill` more each second.
     pub const fn per_second(burst: u64, refill: u64) -> Self {
         Self { burst, refill, period: Duration::from_secs(1) }
     }
 
-    /// So much at once, and one more every minute.
+    /// `burst` units at once, and one more each minute.
     pub const fn per_minute(burst: u64) -> Self {
         Self { burst, refill: 1, period: Duration::from_secs(60) }
     }
 
-    /// What one unit is on the scale of [`Bucket::level`], where a nanosecond adds `refill`.
+    /// One unit on the scale of [`Bucket::level`], to which each nanosecond adds `refill`.
     fn unit(&self) -> u128 {
         self.period.as_nanos().max(1)
     }
@@ -34,12 +34,12 @@ impl Budget {
     }
 }
 
-/// What is left of a [`Budget`]. It reads no clock: the time is an argument.
+/// The current level of a [`Budget`]. It reads no clock: the time is an argument.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bucket {
     budget: Budget,
     level: u128,
-    /// Up to when it was filled; it is full before it is first used.
+    /// The time of the last refill; `None` before the first use, when the bucket is full.
     filled_at: Option<Duration>,
 }
 
@@ -55,7 +55,7 @@ impl Bucket {
         self.filled_at = Some(now);
     }
 
-    /// Takes `amount` if there is as much.
+    /// Takes `amount` units, or none if there are fewer. Returns whether it took them.
     pub fn take(&mut self, amount: u64, now: Duration) -> bool {
         self.fill(now);
         let cost = u128::from(amount).saturating_mul(self.budget.unit());
@@ -89,7 +89,7 @@ mod tests {
         assert!(bucket.take(1, ms(1500)));
         assert!(!bucket.take(3, ms(2999)), "all or nothing");
         assert!(bucket.take(3, ms(3000)));
-        // However long it is left alone, there is no more than the burst.
+        // After any time, the level is at most the burst.
         assert!(!bucket.take(4, ms(1_000_000)));
         assert!(bucket.take(3, ms(1_000_000)));
     }

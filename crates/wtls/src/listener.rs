@@ -175,7 +175,7 @@ impl<A: Clone + Eq + Hash, P: Provider> Listener<A, P> {
         self.collect(now, &address);
     }
 
-    /// Answers a datagram from an unknown address that there is no connection, within the budget of bytes.
+    /// Responds to a datagram from an unknown address with the alert no_connection, within the budget of bytes.
     fn answer_stranger(&mut self, now: Duration, address: A, datagram: &[u8]) {
         let first = Records::new(datagram).next().and_then(Result::ok);
         let Some(answer) = first.and_then(|record| answer_stranger(&record)) else { return };

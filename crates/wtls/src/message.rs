@@ -13,17 +13,17 @@ use crate::numbers::HandshakeType;
 
 pub const HEADER_BYTES: usize = 3;
 
-/// A handshake message before its body is looked at.
+/// A handshake message with an unparsed body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame<'a> {
     pub handshake_type: HandshakeType,
     pub body: &'a [u8],
-    /// Header and body, as they go into the hash over the handshake.
+    /// Header and body, as in the transcript.
     pub raw: &'a [u8],
 }
 
 impl<'a> Frame<'a> {
-    /// Takes a record's content, which is exactly one message.
+    /// Parses a record's content, which must be exactly one message.
     pub fn parse(raw: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(raw);
         let handshake_type = HandshakeType::from_number(reader.u8("handshake type")?)?;

@@ -2,7 +2,7 @@
 
 use crate::codec::{Codec, DecodeError, EncodeError, Reader, Writer};
 
-/// Declares an enumeration of one byte with its names and both directions of the mapping.
+/// Declares an enumeration of one-byte numbers, with names and conversions in both directions.
 macro_rules! assigned {
     ($(#[$outer:meta])* $name:ident, $field:literal: $($(#[$inner:meta])* $variant:ident = $value:literal, $text:literal;)*) => {
         $(#[$outer])*
@@ -24,7 +24,7 @@ macro_rules! assigned {
                 match self { $(Self::$variant => $text),* }
             }
 
-            /// The value of a number on the wire.
+            /// The value with this number on the wire.
             pub fn from_number(number: u8) -> Result<Self, DecodeError> {
                 match number {
                     $($value => Ok(Self::$variant),)*
@@ -43,7 +43,7 @@ macro_rules! assigned {
 pub(crate) use assigned;
 
 assigned! {
-    /// How the two sides come to a common secret, and who is authenticated by it (Table 4).
+    /// How the two sides establish a common secret, and which of them it authenticates (Table 4).
     KeyExchangeSuite, "key exchange suite":
     Null = 0, "NULL";
     SharedSecret = 1, "SHARED_SECRET";
@@ -66,12 +66,12 @@ assigned! {
     EcdhEcdsaUncompressed = 18, "ECDH_ECDSA_uncomp";
 }
 
-/// What a key exchange suite is made of, its key size limit aside.
+/// The method of a key exchange suite, without the limit of the key size and the form of points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum KeyExchangeFamily {
-    /// No secret at all: for tests of one's own only.
+    /// No secret, for tests only.
     Null,
-    /// A secret that both sides hold beforehand.
+    /// A pre-shared secret.
     SharedSecret,
     /// Diffie–Hellman without authentication.
     DhAnon,
@@ -108,7 +108,7 @@ impl KeyExchangeSuite {
         }
     }
 
-    /// The greatest allowed size of the largest public key used, in bits.
+    /// The maximum size of public keys, in bits.
     pub fn limit_bits(self) -> Option<u32> {
         match self {
             Self::DhAnon512 | Self::RsaAnon512 | Self::Rsa512 => Some(512),
@@ -172,7 +172,7 @@ impl BulkCipher {
         }
     }
 
-    /// Bytes of the key that the cipher itself takes.
+    /// Length of the cipher's key, in bytes.
     pub fn key_bytes(self) -> usize {
         match self {
             Self::Null => 0,
@@ -182,7 +182,7 @@ impl BulkCipher {
         }
     }
 
-    /// Whether key material is stretched and IVs are public, as export rules wanted (§11.2).
+    /// Whether the key is derived from shorter key material and IVs are public, as export rules required (§11.2).
     pub fn is_exportable(self) -> bool {
         matches!(
             self,
@@ -196,8 +196,8 @@ impl BulkCipher {
         )
     }
 
-    /// Rounds of the RC5 variants. The specification leaves those of RC5_CBC_64 open; it stands
-    /// among the exportable ones, which have 12.
+    /// Rounds of the RC5 variants. The specification does not state those of RC5_CBC_64; as an exportable cipher it
+    /// has 12 here.
     pub fn rc5_rounds(self) -> Option<u8> {
         match self {
             Self::Rc5Cbc => Some(16),
@@ -213,7 +213,7 @@ impl BulkCipher {
 }
 
 assigned! {
-    /// The MAC (Table 6). Number 4, SHA_XOR_40, was withdrawn in WAP-261 and is not taken here.
+    /// The MAC (Table 6). Number 4, SHA_XOR_40, was withdrawn in WAP-261 and is not supported.
     MacAlgorithm, "MAC algorithm":
     Sha0 = 0, "SHA_0";
     Sha40 = 1, "SHA_40";
@@ -225,7 +225,7 @@ assigned! {
 }
 
 impl MacAlgorithm {
-    /// The hash, which is also that of the PRF, Finished and CertificateVerify, at full length there.
+    /// The hash of the MAC. The PRF, Finished and CertificateVerify use the same hash, not truncated.
     pub fn hash(self) -> HashAlgorithm {
         match self {
             Self::Sha0 | Self::Sha40 | Self::Sha80 | Self::Sha => HashAlgorithm::Sha1,
@@ -272,7 +272,7 @@ impl HashAlgorithm {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CipherSuite {
     pub bulk: BulkCipher,
-    /// What authenticates, and chooses the hash of everything else.
+    /// The MAC, whose hash is also that of the handshake.
     pub mac: MacAlgorithm,
 }
 
@@ -291,7 +291,7 @@ impl core::fmt::Display for CipherSuite {
     }
 }
 
-/// A cipher suite as it was offered; peers may offer numbers that are unknown here.
+/// A cipher suite as offered. Its numbers may be unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct OfferedCipherSuite {
     pub bulk: u8,

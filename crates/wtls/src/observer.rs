@@ -39,17 +39,17 @@ pub trait Observer {
         let _ = message;
     }
 
-    /// It has been processed. `wire_bytes` counts its record, header included.
+    /// The message has been processed. `wire_bytes` counts its record, header included.
     fn processed(&mut self, message: Message, wire_bytes: usize) {
         let _ = (message, wire_bytes);
     }
 
-    /// A message is about to be made.
+    /// A message is about to be generated.
     fn generating(&mut self, message: Message) {
         let _ = message;
     }
 
-    /// It is ready to be sent. `wire_bytes` counts its record, header included.
+    /// The message is ready to be sent. `wire_bytes` counts its record, header included.
     fn generated(&mut self, message: Message, wire_bytes: usize) {
         let _ = (message, wire_bytes);
     }

@@ -33,7 +33,7 @@ impl Identifier {
         Self::Text { character_set: UTF_8, name: name.as_bytes().to_vec() }
     }
 
-    /// The name, if this is text in UTF-8 or its subset.
+    /// The name, if this is text in UTF-8 or US-ASCII.
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text { character_set: 3 | UTF_8, name } => core::str::from_utf8(name).ok(),
@@ -115,8 +115,8 @@ fn non_empty(field: &'static str, from: &mut Reader<'_>) -> Result<Vec<u8>, Deco
     Ok(bounded(field, from.v8(field)?, 1, 255)?.to_vec())
 }
 
-/// Which parameters a key or an exchange uses. What an explicit set holds follows from the suite or
-/// the key type, so it stays bytes until one of the readers below is asked.
+/// The parameters of a key or a key exchange. The structure of an explicit set depends on the suite or the key type,
+/// so [`curve`](Self::curve) and [`group`](Self::group) parse it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ParameterSpecifier {
     /// An assigned number; 0 means not applicable, or specified elsewhere.
@@ -130,8 +130,8 @@ impl ParameterSpecifier {
     /// Nothing specified.
     pub const NONE: Self = Self::Index(0);
 
-    /// How a curve is specified: by number where it has one (a private one, if peers agreed to
-    /// those), else in full.
+    /// The specifier of a curve: its number, or its private number if `private_numbers`, else its explicit
+    /// parameters.
     pub fn of_curve(curve: Curve, private_numbers: bool) -> Self {
         let private = if private_numbers { curve.private_number() } else { None };
         match curve.number().or(private) {
@@ -141,7 +141,7 @@ impl ParameterSpecifier {
         }
     }
 
-    /// How a Diffie–Hellman group is specified.
+    /// The specifier of a Diffie–Hellman group: its number, else its explicit parameters.
     pub fn of_group(group: &DhGroup) -> Result<Self, EncodeError> {
         Ok(match group.number {
             Some(number) => Self::Index(number),
@@ -149,7 +149,7 @@ impl ParameterSpecifier {
         })
     }
 
-    /// Whether anything is specified.
+    /// Whether nothing is specified.
     pub fn is_none(&self) -> bool {
         *self == Self::NONE
     }
@@ -164,7 +164,7 @@ impl ParameterSpecifier {
         }
     }
 
-    /// The Diffie–Hellman group that is meant.
+    /// The specified Diffie–Hellman group.
     pub fn group(&self) -> Result<Arc<DhGroup>, ParameterError> {
         match self {
             Self::Index(number) => {
@@ -177,7 +177,7 @@ impl ParameterSpecifier {
     }
 }
 
-/// Parameters that are not taken.
+/// Why parameters are rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParameterError {
     #[error("parameter index {index} is not known")]
@@ -210,8 +210,8 @@ impl Codec for ParameterSpecifier {
     }
 }
 
-/// An offered key exchange, or the name of a trusted key. The suite stays a number, because peers
-/// may name suites that are not known here.
+/// An offered key exchange, or the name of a trusted key. The suite is kept as a number, because peers may name
+/// unknown suites.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct KeyExchangeId {
     pub suite: u8,
@@ -251,8 +251,8 @@ impl Codec for KeyExchangeId {
     }
 }
 
-/// An RSAPublicKey as it stands in a certificate or a message: exponent and modulus with their
-/// lengths. The pre-master secret ends with these very bytes.
+/// An RSAPublicKey as encoded in certificates and messages: exponent and modulus with their lengths. The pre-master
+/// secret of RSA ends with these bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EncodedRsaKey(pub Vec<u8>);
 

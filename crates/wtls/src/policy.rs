@@ -6,8 +6,8 @@ use core::hash::{Hash, Hasher};
 use std::hash::DefaultHasher;
 
 /// Identifies a policy: the trusted roots of a side, and its requirements for the peer. A session is resumed only
-/// under the policy under which it was created, because certificates are not checked again. The identifier is
-/// unique within one build of the program. It does not depend on data that an attacker can choose.
+/// under the policy under which it was created, because certificates are not checked again. Identifiers can only be
+/// compared within one build of the program. They do not depend on data that an attacker can choose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PolicyId(u64);
 

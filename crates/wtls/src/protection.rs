@@ -13,7 +13,7 @@ use subtle::{Choice, ConditionallySelectable, ConstantTimeEq, ConstantTimeGreate
 /// Why a protected record was not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RecordError {
-    /// The number was seen before or is too old: not an attack by itself.
+    /// The sequence number was received before, or is too old. This is not necessarily an attack.
     #[error("the record is a duplicate or too old")]
     Replayed,
     /// No record of this suite can have this length. (The length is not secret.)
@@ -22,7 +22,7 @@ pub enum RecordError {
     /// Padding or MAC is wrong. The error does not state which one.
     #[error("the record does not authenticate")]
     BadRecord,
-    /// The padding is wrong. This error occurs only if the specification's two alerts are requested.
+    /// The padding is wrong. Reported only if `Settings::distinguish_record_errors` is set.
     #[error("the record's padding is wrong")]
     BadPadding,
 }
@@ -58,7 +58,7 @@ impl RecordEncryptor {
         Ok(sequence)
     }
 
-    /// Appends a protected record to a datagram. Without a length field it must be the last one.
+    /// Appends a protected record to a datagram. Only the last record of a datagram may lack a length field.
     pub fn encrypt<P: Provider>(
         &mut self,
         provider: &P,
@@ -130,8 +130,8 @@ impl RecordDecryptor {
         Self { secret, current, other: None, window, next_implicit: 0, distinguish_padding: false }
     }
 
-    /// Distinguishes wrong padding from a wrong MAC, as the specification's two alerts do. An attacker who
-    /// can see which one was sent can decrypt records with it.
+    /// Reports wrong padding and a wrong MAC as different errors, as in the specification. An attacker who sees
+    /// which alert was sent can decrypt records.
     pub fn distinguishing_padding(mut self, tell: bool) -> Self {
         self.distinguish_padding = tell;
         self
@@ -274,7 +274,7 @@ fn copy_mac(plaintext: &[u8], content_bytes: usize, mac_bytes: usize) -> [u8; 20
     mac
 }
 
-/// All ones where one number is below another, else all zeros. Both are far below 2^31.
+/// All ones if `one` is below `other`, else all zeros. Both must be below 2^31.
 #[inline(always)]
 fn mask_below(one: u32, other: u32) -> u8 {
     // Hides the value from the compiler, so that it does not generate a branch.
@@ -285,7 +285,7 @@ fn mask_below(one: u32, other: u32) -> u8 {
 fn equalise<P: Provider>(provider: &P, hash: HashAlgorithm, content: usize, longest: usize) {
     // The inner hash processes a key block, five bytes of header, the content, and at least nine bytes of hash padding.
     let blocks = |content: usize| (64 + 5 + content + 9).div_ceil(64);
-    // A hash of 64n - 9 bytes takes n compressions; one that takes none is not run.
+    // A hash of 64n - 9 bytes takes n compressions. For zero compressions no hash is computed.
     if let Some(missing) = (blocks(longest) - blocks(content)).checked_sub(1) {
         const ZEROS: [u8; 320] = [0; 320];
         let digest = provider.digest(hash, &[&ZEROS[..64 * (missing + 1) - 9]]);
@@ -302,7 +302,7 @@ mod tests {
         for length in [20, 40, 48, 300, 600] {
             let plaintext: Vec<u8> = (0..length).map(|place| (place * 37 % 251) as u8).collect();
             for mac_bytes in [0, 5, 10, 16, 20] {
-                // No further from the end than padding can be.
+                // Padding has at most 256 bytes.
                 let first = plaintext.len().saturating_sub(mac_bytes + 256);
                 for content_bytes in first..=plaintext.len() - mac_bytes {
                     let mac = copy_mac(&plaintext, content_bytes, mac_bytes);

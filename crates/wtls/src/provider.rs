@@ -1,5 +1,5 @@
 //! Providers of the primitives.
 
 #[cfg(feature = "openssl")]
-#[allow(unsafe_code)] // calls of C, and nothing else
+#[allow(unsafe_code)] // FFI calls only
 pub mod openssl;

@@ -1,4 +1,4 @@
-//! The record header and the way records lie in a datagram (§9.2.1).
+//! The record header, and the records of a datagram (§9.2.1).
 
 use crate::codec::{DecodeError, Reader};
 use crate::numbers::ContentType;
@@ -23,7 +23,7 @@ impl RecordType {
         )
     }
 
-    /// Whether a length field follows. Only the last record of a datagram may be without.
+    /// Whether a length field follows. Only the last record of a datagram may lack it.
     pub fn has_length(self) -> bool {
         self.0 & Self::LENGTH != 0
     }
@@ -38,13 +38,12 @@ impl RecordType {
         self.0 & Self::SEQUENCE != 0
     }
 
-    /// Whether the fragment is under a cipher spec other than null.
+    /// Whether the fragment is protected by a cipher spec other than null.
     pub fn is_protected(self) -> bool {
         self.0 & Self::PROTECTED != 0
     }
 
-    /// The content, unless it is of a type that this version does not know; such records are to be
-    /// ignored.
+    /// The content type. `None` if it is unknown; such records must be ignored.
     pub fn content(self) -> Option<ContentType> {
         if self.0 & Self::RESERVED != 0 {
             return None;
@@ -61,7 +60,7 @@ impl RecordType {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record<'a> {
     pub record_type: RecordType,
-    /// The sequence number, where the record carries it.
+    /// The sequence number, if the record contains it.
     pub sequence: Option<u16>,
     pub fragment: &'a [u8],
     /// The whole record, header included.
@@ -74,12 +73,12 @@ pub struct Records<'a> {
 }
 
 impl<'a> Records<'a> {
-    /// Takes a datagram apart. After a record that is cut off there is no other.
+    /// The records of a datagram. A truncated record is the last one.
     pub fn new(datagram: &'a [u8]) -> Self {
         Self { reader: Reader::new(datagram) }
     }
 
-    /// What has not been taken apart yet.
+    /// The bytes that have not been read.
     pub(crate) fn rest(&self) -> &'a [u8] {
         self.reader.clone().rest()
     }
@@ -114,7 +113,7 @@ impl<'a> Iterator for Records<'a> {
     }
 }
 
-/// Appends a header to a datagram. `length` is given where the field is to be written.
+/// Appends a header to a datagram. `sequence` and `length` are written only if `record_type` has these fields.
 pub fn write_header(datagram: &mut Vec<u8>, record_type: RecordType, sequence: u16, length: u16) {
     datagram.push(record_type.0);
     if record_type.has_sequence() {

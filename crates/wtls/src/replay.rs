@@ -1,6 +1,6 @@
 //! Duplicate removal: a sliding window over the sequence numbers of one read state (§9.2.3.1).
 
-/// How many numbers below the highest are remembered.
+/// Size of the window: the highest number and the 31 below it.
 pub const WINDOW: u16 = 32;
 
 /// The numbers seen so far. A number is marked only after its record has been authenticated, so

@@ -1,4 +1,4 @@
-//! What both sides hold once the exchange is complete: the common part of their handshakes.
+//! The state of both sides after the key exchange, and the common part of their handshakes.
 
 use crate::certificate::PeerIdentity;
 use crate::codec::Codec;
@@ -19,10 +19,10 @@ use crate::protection::RecordDecryptor;
 use crate::session::{Session, SessionId};
 use subtle::ConstantTimeEq;
 
-/// What Finished of one side holds.
+/// The content of a Finished message.
 pub(crate) type VerifyData = [u8; VERIFY_DATA_BYTES];
 
-/// What the hellos settled.
+/// The negotiated parameters of the hellos.
 #[derive(Debug, Clone)]
 pub(crate) struct Negotiated {
     pub key_exchange: KeyExchangeSuite,
@@ -38,7 +38,7 @@ impl Negotiated {
         self.cipher_suite.hash()
     }
 
-    /// Completes the exchange. The caller is within the message that did.
+    /// Completes the exchange. Must be called within the message that completes it.
     pub fn secure<P: Provider>(
         self,
         cx: &Context<'_, P>,
@@ -50,7 +50,7 @@ impl Negotiated {
         Secured { negotiated: self, master, mode, exchanged: None, peer: None, made_unix_s }
     }
 
-    /// Goes on with the master secret of a session.
+    /// Continues with the master secret of a session.
     pub fn resume(self, session: &Session) -> Secured {
         Secured {
             negotiated: self,
@@ -63,16 +63,16 @@ impl Negotiated {
     }
 }
 
-/// An exchange that is complete.
+/// A completed key exchange.
 #[derive(Clone)]
 pub(crate) struct Secured {
     pub negotiated: Negotiated,
     pub master: MasterSecret,
     pub mode: HandshakeMode,
     pub exchanged: Option<KeyKind>,
-    /// Who the peer is, if it was or will be authenticated by the time that Finished is verified.
+    /// The identity of the peer, if it is authenticated at the latest when its Finished is verified.
     pub peer: Option<PeerIdentity>,
-    /// When the master secret was made.
+    /// When the master secret was created, in seconds since 1970.
     made_unix_s: u64,
 }
 
@@ -97,7 +97,7 @@ impl Secured {
         })
     }
 
-    /// What reads the peer's records: `sender` is the peer.
+    /// Creates the decryptor of the peer's records. `sender` is the peer.
     pub fn decryptor<P: Provider>(
         &self,
         cx: &Context<'_, P>,
@@ -150,7 +150,7 @@ impl Secured {
         self.master.verify_data(provider, self.negotiated.hash(), sender, transcript.bytes())
     }
 
-    /// The session that can be resumed, if the server gave it a name.
+    /// The session, if the server assigned it an identifier.
     pub fn session(&self) -> Option<Session> {
         let Negotiated { session_id, key_exchange, cipher_suite, policy, .. } = self.negotiated;
         (!session_id.is_none()).then(|| Session {
@@ -164,7 +164,7 @@ impl Secured {
         })
     }
 
-    /// What is reported at the end of the handshake.
+    /// The content of the event at the end of the handshake.
     pub fn established(self, transcript: Transcript) -> Box<Established> {
         let Negotiated { session_id, key_exchange, cipher_suite, .. } = self.negotiated;
         Box::new(Established {
@@ -179,7 +179,7 @@ impl Secured {
     }
 }
 
-/// A hello's random: the time, and twelve random bytes.
+/// The random of a hello: the time, and twelve random bytes.
 pub(crate) fn hello_random<P: Provider>(cx: &mut Context<'_, P>) -> HelloRandom {
     let mut random = [0; 16];
     cx.random.fill(&mut random[4..]);

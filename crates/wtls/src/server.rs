@@ -1,15 +1,15 @@
 //! The server.
 //!
-//! A handshake is a ClientHello ([`attempt`]), and then a flight of the client that is read whole
+//! A handshake begins with a ClientHello ([`attempt`]). Then the client's flight is processed as a whole
 //! ([`crate::flight`]):
 //!
-//! | what has been sent | what is read | what follows |
+//! | sent | expected | then |
 //! | --- | --- | --- |
-//! | ServerHello … ServerHelloDone (`FullHandshake`) | the client's second flight | our Finished, and the connection |
+//! | ServerHello … ServerHelloDone (`FullHandshake`) | the client's flight | the server's Finished, the connection |
 //! | ServerHello … Finished (`ServerFinished`) | ChangeCipherSpec, Finished | the connection |
 //!
-//! Before Finished is verified nothing proves where a flight comes from, so until then nothing changes:
-//! a handshake can be answered by anybody, any number of times, and still be finished by its client.
+//! A flight is authenticated only when its Finished is verified; until then the state does not change. An attacker
+//! may therefore send any number of flights, and the client can still complete its handshake.
 
 mod answer;
 mod attempt;
@@ -33,11 +33,10 @@ use std::sync::Arc;
 
 /// A server's connection with one peer: see the crate's documentation for how to drive it.
 ///
-/// It is for a transport that keeps strangers out, as in memory or behind something that has proved
-/// where datagrams come from. Handshakes in progress survive all that is not made with their keys, as
-/// in a [`Listener`](crate::Listener); but there is one connection at a time. A peer may begin again
-/// at any time, having forgotten the connection that we still have: the new one takes the place of the
-/// old when its Finished is verified, and not before.
+/// It is for transports on which only the peer can send: in memory, or behind a layer that authenticates senders.
+/// As in a [`Listener`](crate::Listener), data that was made without a handshake's keys does not affect the handshake,
+/// but there is only one connection at a time. The peer may begin a new handshake at any time, for example after it
+/// lost its state. The new connection replaces the old one when its Finished is verified.
 pub struct ServerConnection<P: Provider> {
     peer: Peer<P>,
     next_id: u64,
@@ -50,14 +49,14 @@ impl<P: Provider> ServerConnection<P> {
         Self { peer: Peer::new(config, 1), next_id: 0, closed: false }
     }
 
-    /// Takes a datagram from the peer.
+    /// Processes a datagram from the peer.
     pub fn handle_input(&mut self, cx: &mut Context<'_, P>, datagram: &[u8]) {
         let mut shared = Shared { next_id: &mut self.next_id, operations: None };
         self.peer.handle_input(cx, &mut shared, datagram);
         self.settle();
     }
 
-    /// Notes what has begun or ended, and forgets the changes.
+    /// Updates `closed` from the changes, and discards them.
     fn settle(&mut self) {
         for change in self.peer.changes.drain(..) {
             match change {
@@ -68,8 +67,7 @@ impl<P: Provider> ServerConnection<P> {
         }
     }
 
-    /// To be called when the time of [`poll_timeout`](Self::poll_timeout) has come. Too early does
-    /// no harm.
+    /// Must be called at the time of [`poll_timeout`](Self::poll_timeout). An earlier call has no effect.
     pub fn handle_timeout(&mut self, cx: &mut Context<'_, P>) {
         self.peer.handle_timeout(cx.now.elapsed);
         self.settle();
@@ -80,14 +78,13 @@ impl<P: Provider> ServerConnection<P> {
         self.peer.datagrams.pop_front()
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) wants to be called, on the clock of
-    /// [`Time::elapsed`](crate::Time::elapsed). An attempt is kept until then even if it has succeeded.
+    /// The time at which to call [`handle_timeout`](Self::handle_timeout), on the clock of
+    /// [`Time::elapsed`](crate::Time::elapsed). An attempt is kept until its deadline even if it has succeeded.
     pub fn poll_timeout(&self) -> Option<Duration> {
         self.peer.poll_timeout()
     }
 
-    /// The next thing that happened. That a connection makes room for the next one is not reported:
-    /// the next one is.
+    /// The next event. When a new connection replaces an old one, only [`Event::Established`] is reported.
     pub fn poll_event(&mut self) -> Option<Event> {
         let mut events = std::iter::from_fn(|| self.peer.events.pop_front()).map(|(_, event)| event);
         events.find(|event| *event != Event::Closed(CloseReason::Evicted))
@@ -101,7 +98,7 @@ impl<P: Provider> ServerConnection<P> {
         written
     }
 
-    /// Tells the peer that this is the end, of the handshake if there is no connection yet.
+    /// Closes the connection, or ends the handshake if there is no connection yet, and notifies the peer.
     pub fn close(&mut self, cx: &mut Context<'_, P>, close: Close) {
         match self.peer.current() {
             Some((id, _)) => self.peer.close(cx, id, close),
@@ -115,12 +112,12 @@ impl<P: Provider> ServerConnection<P> {
         self.peer.has_connections()
     }
 
-    /// Whether there was a connection or handshake and it is over. A new hello begins another.
+    /// Whether the last connection or handshake has ended. A new ClientHello begins another.
     pub fn is_closed(&self) -> bool {
         self.closed && !self.is_open() && !self.peer.is_waiting()
     }
 
-    /// Whether nothing has been received that is worth an answer, or nothing is left of it.
+    /// Whether there is neither a handshake nor a connection.
     pub fn is_idle(&self) -> bool {
         self.peer.is_idle()
     }

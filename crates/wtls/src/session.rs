@@ -13,7 +13,7 @@ use std::sync::Mutex;
 /// The greatest length of a session identifier.
 pub const SESSION_ID_BYTES: usize = 8;
 
-/// A session's name, chosen by the server; empty for none.
+/// A session identifier, chosen by the server; empty for none.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct SessionId {
     bytes: [u8; SESSION_ID_BYTES],
@@ -32,7 +32,7 @@ impl SessionId {
         &self.bytes[..self.length.into()]
     }
 
-    /// Whether it names no session.
+    /// Whether it is empty.
     pub fn is_none(&self) -> bool {
         self.length == 0
     }
@@ -126,7 +126,7 @@ struct Kept {
 }
 
 impl MemorySessions {
-    /// Room for `capacity` sessions; the oldest makes room for a new one.
+    /// A store for at most `capacity` sessions; when it is full, a new session replaces the oldest.
     pub fn new(capacity: usize) -> Self {
         Self { capacity, kept: Mutex::default() }
     }

@@ -1,4 +1,4 @@
-//! What a chain is made of: certificates of either form, asked the same questions.
+//! The certificates of a chain: one interface to both forms.
 
 use super::{Certificate, CertificateError, CertifiedKey, Holder, ServiceName, X509Certificate};
 use crate::crypto::{CryptoError, Provider};
@@ -6,11 +6,10 @@ use crate::numbers::{HashAlgorithm, SignatureAlgorithm};
 use crate::parameters::Identifier;
 use std::borrow::Cow;
 
-/// A certificate in a form that is understood here.
+/// A certificate in a supported form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChainCertificate {
     Wtls(Certificate),
-    /// X.509.
     X509(Box<X509Certificate>),
 }
 
@@ -27,7 +26,7 @@ impl From<X509Certificate> for ChainCertificate {
 }
 
 impl ChainCertificate {
-    /// Whose key it certifies.
+    /// The owner of the certified key.
     pub fn subject(&self) -> &Identifier {
         match self {
             Self::Wtls(certificate) => &certificate.fields().subject,
@@ -53,7 +52,7 @@ impl ChainCertificate {
         }
     }
 
-    /// The key. X.509 does not say what a point is for: in a leaf, for agreement; in an issuer, for signatures.
+    /// The key. X.509 does not state the use of an EC key: a leaf's is for key agreement, an issuer's for signatures.
     pub fn public_key(&self, is_leaf: bool) -> Cow<'_, CertifiedKey> {
         match self {
             Self::Wtls(certificate) => Cow::Borrowed(&certificate.fields().public_key),
@@ -68,8 +67,8 @@ impl ChainCertificate {
         }
     }
 
-    /// Whether it may certify others, of whom `below` intermediates stand between it and the leaf. WTLS's own
-    /// form says so in the name (`T=ca`, as WAP-261 wants and WAP-199 did not).
+    /// Whether the certificate may certify others, with `below` intermediates between it and the leaf. A WTLS
+    /// certificate states this in its name (`T=ca`, required by WAP-261 but not by WAP-199).
     pub fn may_certify(&self, below: usize) -> bool {
         match self {
             Self::Wtls(certificate) => {
@@ -80,7 +79,7 @@ impl ChainCertificate {
         }
     }
 
-    /// Whether a leaf's key may do what it does in a handshake of such a holder. WTLS's own form does not say.
+    /// Whether key usage permits a leaf's key in handshakes of this holder. WTLS certificates have no key usage.
     pub fn may_take_part(&self, holder: Holder) -> bool {
         match self {
             Self::Wtls(_) => true,
@@ -88,7 +87,7 @@ impl ChainCertificate {
         }
     }
 
-    /// Whether it is a certificate for such a holder, or for its issuers. WTLS's own form does not say.
+    /// Whether extended key usage permits this holder. WTLS certificates have no extended key usage.
     pub fn is_for(&self, holder: Holder) -> bool {
         match self {
             Self::Wtls(_) => true,
@@ -96,7 +95,7 @@ impl ChainCertificate {
         }
     }
 
-    /// Checks that it certifies a host of this name.
+    /// Checks that the certificate is for this host.
     pub fn check_host(&self, wanted: &str) -> Result<(), CertificateError> {
         let (right, found) = match self {
             Self::Wtls(certificate) => {

@@ -1,4 +1,4 @@
-//! Making certificates.
+//! Issuing certificates.
 
 use super::{Certificate, CertificateError, CertificateFields, CertifiedKey};
 use crate::codec::Codec;

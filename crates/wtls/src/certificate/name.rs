@@ -15,7 +15,7 @@ pub struct ServiceName {
 }
 
 impl ServiceName {
-    /// Takes a text apart. Missing parts are empty; an extension without `=` has an empty value.
+    /// Parses a name. Missing parts are empty; an extension without `=` has an empty value.
     pub fn parse(text: &str) -> Self {
         let mut fields = Fields(Some(text));
         let mut next = || fields.next().unwrap_or_default().into_owned();
@@ -59,7 +59,7 @@ impl core::fmt::Display for ServiceName {
     }
 }
 
-/// What stands between single semicolons, without the space behind them.
+/// The parts between single semicolons, without a leading space.
 struct Fields<'a>(Option<&'a str>);
 
 impl<'a> Iterator for Fields<'a> {

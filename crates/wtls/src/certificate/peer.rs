@@ -1,10 +1,10 @@
-//! Who a peer has proved to be.
+//! The authenticated identity of a peer.
 
 use super::ChainCertificate;
 use std::sync::Arc;
 
-/// A chain that was verified, whose holder proved in the handshake to have the leaf's key. Only the
-/// engine makes one. It is shared, not copied, by all that refer to it.
+/// A verified chain, whose holder has proved in the handshake that it has the leaf's private key. Only the engine
+/// creates it. Clones share the chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PeerIdentity {
     certificates: Arc<[ChainCertificate]>,
@@ -13,7 +13,7 @@ pub struct PeerIdentity {
 }
 
 impl PeerIdentity {
-    /// From a chain and the time in which all of it that was verified is valid.
+    /// From a chain, and the time in which all its verified certificates are valid.
     pub(crate) fn new(certificates: Vec<ChainCertificate>, validity_unix_s: (u64, u64)) -> Self {
         let (valid_from_unix_s, valid_until_unix_s) = validity_unix_s;
         Self { certificates: certificates.into(), valid_from_unix_s, valid_until_unix_s }

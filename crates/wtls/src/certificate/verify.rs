@@ -1,7 +1,7 @@
 //! Verification of a chain, from the trust anchor down.
 //!
-//! A signature is only checked with a key that is already trusted, so a stranger's long chain costs
-//! no more than one verification.
+//! A signature is only checked with a key that is already trusted, so a long forged chain costs at most one
+//! verification.
 
 use super::{Certificate, CertifiedKey, ChainCertificate, X509Certificate, X509Error};
 use crate::codec::{DecodeError, EncodeError};
@@ -35,7 +35,7 @@ pub enum CertificateError {
     #[error("the X.509 certificate of {subject} does not allow {what}")]
     Usage {
         subject: String,
-        /// What its key usage or its purposes do not hold.
+        /// The use that key usage or extended key usage does not permit.
         what: &'static str,
     },
     #[error("the certificate names {found:?}, wanted is {wanted:?}")]
@@ -49,7 +49,7 @@ pub enum CertificateError {
 /// A key that is trusted without a certificate. It is decoded once, when the anchor is made.
 pub struct TrustAnchor<P: Provider> {
     pub name: Identifier,
-    /// The hash by which they may refer to it instead.
+    /// The key hash, by which certificates may name the anchor instead.
     pub key_hash: [u8; 20],
     pub signature_algorithm: SignatureAlgorithm,
     key: P::PublicKey,
@@ -75,8 +75,8 @@ impl<P: Provider> TrustAnchor<P> {
         })
     }
 
-    /// Trusts the subject of a certificate, which is usually self-signed. Its signature and validity
-    /// are not looked at: trust in a root does not come from itself.
+    /// Trusts the subject of a certificate, which is usually self-signed. Its signature and validity are not
+    /// checked: a root cannot vouch for itself.
     pub fn from_certificate(
         provider: &P,
         certificate: &Certificate,
@@ -86,12 +86,12 @@ impl<P: Provider> TrustAnchor<P> {
         Self::new(provider, fields.subject.clone(), &fields.public_key, private_curves)
     }
 
-    /// The same for an X.509 certificate.
+    /// Trusts the subject of an X.509 certificate in the same way.
     pub fn from_x509(provider: &P, certificate: &X509Certificate) -> Result<Self, CertificateError> {
         Self::new(provider, certificate.subject().clone(), &certificate.public_key(false), false)
     }
 
-    /// What peers call it: by its name, or by the hash of its key where the name is too long to send.
+    /// The anchor's identifier in messages: its name, or the key hash if the name is too long to send.
     pub(crate) fn identifier(&self) -> Identifier {
         match &self.name {
             Identifier::X509Name(name) if name.len() > usize::from(u8::MAX) => {
@@ -101,7 +101,7 @@ impl<P: Provider> TrustAnchor<P> {
         }
     }
 
-    /// Whether a certificate's issuer field means this anchor.
+    /// Whether a certificate's issuer field identifies this anchor.
     pub fn is(&self, issuer: &Identifier) -> bool {
         match issuer {
             Identifier::KeyHash(hash) => *hash == self.key_hash,
@@ -128,7 +128,7 @@ pub struct ChainPolicy<'a> {
     pub name: Option<&'a str>,
 }
 
-/// What the verification of a chain yields.
+/// The result of the verification of a chain.
 pub struct VerifiedChain<P: Provider> {
     /// The leaf's key, decoded and validated.
     pub key: P::PublicKey,
@@ -137,8 +137,8 @@ pub struct VerifiedChain<P: Provider> {
     pub validity_unix_s: (u64, u64),
 }
 
-/// Verifies `chain`, leaf first, up to one of `anchors`. What lies beyond the first certificate that
-/// an anchor issued, such as the root itself, is ignored.
+/// Verifies `chain`, leaf first, up to one of `anchors`. Certificates after the first one that an anchor issued, such
+/// as the root itself, are ignored.
 pub fn verify_chain<P: Provider>(
     provider: &P,
     chain: &[ChainCertificate],
@@ -172,7 +172,7 @@ fn check_links<P: Provider>(
     policy: &ChainPolicy<'_>,
 ) -> Result<usize, CertificateError> {
     for (index, certificate) in chain.iter().enumerate() {
-        // Those that certify themselves again don't count (RFC 5280, section 6.1.4).
+        // Self-issued certificates do not count (RFC 5280, section 6.1.4).
         let self_issued = |link: &&ChainCertificate| link.subject() == link.issuer();
         let below = chain[..index].iter().skip(1).filter(|link| !self_issued(link)).count();
         check_suitable(certificate, index == 0, below, policy)?;
@@ -237,7 +237,7 @@ fn check_validity(certificate: &ChainCertificate, now_unix_s: u64) -> Result<(),
     Err(CertificateError::NotValidNow { subject, from_unix_s, to_unix_s, now_unix_s })
 }
 
-/// Several anchors may go by one name.
+/// Verifies with every anchor of the issuer's name: several anchors may have the same name.
 fn verify_with_anchors<P: Provider>(
     provider: &P,
     certificate: &ChainCertificate,

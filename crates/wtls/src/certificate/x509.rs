@@ -1,7 +1,7 @@
-//! X.509 certificates, as far as WTLS has use for them (WAP-211, RFC 5280).
+//! X.509 certificates, as far as WTLS uses them (WAP-211, RFC 5280).
 //!
-//! Names are sent and are compared as they were encoded. A key on a curve is for agreement in a leaf and for
-//! signatures in an issuer, because X.509 has one form for both.
+//! Names are sent and compared in their encoded form. An EC key is for key agreement in a leaf and for signatures in
+//! an issuer, because X.509 does not distinguish the two.
 
 mod extensions;
 mod key;
@@ -17,7 +17,7 @@ use signature::Signature;
 use x509_cert::der::{self, Decode, Encode, Reader, SliceReader};
 use x509_cert::name::Name;
 
-/// Why an X.509 certificate is of no use here.
+/// Why an X.509 certificate is not supported.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum X509Error {
     #[error("not an X.509 certificate in DER: {0}")]
@@ -31,7 +31,7 @@ pub enum X509Error {
     #[error("the X.509 certificate of {subject} has a key on a curve that WTLS does not have ({curve})")]
     Curve {
         subject: String,
-        /// The object identifier of the curve, or that it has none.
+        /// The curve's object identifier, or a text if it has none.
         curve: String,
     },
     #[error(
@@ -59,7 +59,7 @@ impl From<der::Error> for X509Error {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct X509Certificate {
     der: Vec<u8>,
-    /// Where in `der` that lies which is signed.
+    /// The position of the signed part in `der`.
     signed: Range<usize>,
     subject: Identifier,
     issuer: Identifier,
@@ -94,7 +94,7 @@ impl X509Certificate {
             key: SubjectKey::read(contents.subject_public_key_info(), &whose)?,
             signature,
             extensions: Extensions::read(contents.extensions().map_or(&[][..], Vec::as_slice), &whose)?,
-            // A name in an alphabet that is no longer in use is no name to compare with.
+            // A common name in an unsupported string type is ignored.
             common_name: contents
                 .subject()
                 .common_name()
@@ -110,7 +110,7 @@ impl X509Certificate {
         &self.der
     }
 
-    /// Whose key it certifies.
+    /// The owner of the certified key.
     pub fn subject(&self) -> &Identifier {
         &self.subject
     }
@@ -119,17 +119,17 @@ impl X509Certificate {
         &self.issuer
     }
 
-    /// The key, for agreement if the certificate is a leaf, for signatures if it is an issuer's.
+    /// The key: for key agreement if the certificate is a leaf, for signatures if it is an issuer's.
     pub fn public_key(&self, is_leaf: bool) -> CertifiedKey {
         self.key.certified(is_leaf)
     }
 
-    /// Whether a leaf's key may do what it does in a handshake of such a holder.
+    /// Whether key usage permits a leaf's key in handshakes of this holder.
     pub fn may_take_part(&self, holder: Holder) -> bool {
         self.extensions.may_take_part(holder, matches!(self.key, SubjectKey::Rsa(_)))
     }
 
-    /// Whether it certifies a host of this name: by its alternative names, else by its common name (RFC 6125).
+    /// Whether the certificate is for this host: by its alternative names, else by its common name (RFC 6125).
     pub fn names(&self, host: &str) -> bool {
         match self.extensions.host_names.as_slice() {
             [] => self.common_name.as_deref() == Some(host),
@@ -150,7 +150,7 @@ impl X509Certificate {
     }
 }
 
-/// Where the first element of the outer sequence lies.
+/// The position of the first element of the outer sequence.
 fn signed_part(bytes: &[u8]) -> der::Result<Range<usize>> {
     let mut reader = SliceReader::new(bytes)?;
     let header = der::Header::decode(&mut reader)?;

@@ -1,4 +1,4 @@
-//! A flight of ours that waits for the server's Finished.
+//! The client's second flight, which waits for the server's Finished.
 
 use crate::config::Settings;
 use crate::connection::{Connection, Ending};
@@ -14,15 +14,15 @@ use crate::secured::Secured;
 pub(super) struct Opened {
     pub connection: Connection,
     pub established: Box<Established>,
-    /// The records behind the server's Finished.
+    /// The records after the server's Finished.
     pub rest: Vec<u8>,
-    /// Records that came before their keys.
+    /// Protected records that arrived before their keys existed.
     pub early: Vec<Vec<u8>>,
 }
 
-/// The server's flight is complete, and ours is on its way.
+/// The state after the client's second flight.
 pub(super) struct Candidate {
-    /// The flight of the server that it answers.
+    /// The flight of the server to which it is the response.
     pub request: Vec<u8>,
     pub flight: Vec<u8>,
     pub secured: Secured,

@@ -25,13 +25,13 @@ use crate::secured::{Negotiated, Secured};
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// What an exchange works with, once the server's key is known.
+/// The state of an exchange after the server's key.
 pub(super) struct Exchange<'a, P: Provider> {
     config: &'a ClientConfig<P>,
     offer: KeyExchangeId,
     negotiated: Negotiated,
     server: ServerPublic<P>,
-    /// Who has the server's key, if it is certified.
+    /// The identity of the server, if its key is certified.
     peer: Option<PeerIdentity>,
 }
 
@@ -88,8 +88,8 @@ impl<'a, P: Provider> Exchange<'a, P> {
         reader.message(cx, transcript, HandshakeType::ServerKeyExchange, |cx, _, frame| {
             let suite = negotiated.key_exchange;
             let message = ServerKeyExchange::decode(suite.family(), frame.body)?;
-            // Other parameters than those of the chosen offer are taken where we left the choice to the
-            // server, or named them in another offer of the same suite.
+            // Parameters other than those of the chosen offer are accepted if the offer left the choice to the server,
+            // or if another offer of the same suite names them.
             let offered = |parameters: &ParameterSpecifier| {
                 let mut same_suite = config.key_exchanges.iter().filter(|other| other.suite == offer.suite);
                 same_suite.any(|other| other.parameters == *parameters)
@@ -109,7 +109,7 @@ impl<'a, P: Provider> Exchange<'a, P> {
         self.peer.is_some()
     }
 
-    /// The secret of an exchange in which the server goes ahead with our certificate, as it has it.
+    /// Completes an optimised handshake, in which the server uses its stored copy of the client's certificate.
     pub fn optimised(&self, cx: &Context<'_, P>) -> Result<Secured, Error> {
         let unasked = Error::UnexpectedMessage {
             expected: "CertificateRequest or ServerHelloDone",
@@ -128,7 +128,7 @@ impl<'a, P: Provider> Exchange<'a, P> {
         secured
     }
 
-    /// Agrees by the key of our certificate, if it is on the server's curve.
+    /// Computes the secret with the key of the client's certificate, if it is on the server's curve.
     fn agree_with_identity(
         &self,
         cx: &Context<'_, P>,
@@ -142,7 +142,7 @@ impl<'a, P: Provider> Exchange<'a, P> {
         }
     }
 
-    /// Our identity, if the server asks for it and it is of use.
+    /// The client's identity, if it fits the key exchange and the server trusts its issuer.
     fn wanted_identity(&self, request: &CertificateRequest) -> Option<&'a Identity<P>> {
         let family = self.negotiated.key_exchange.family();
         self.config.identity.as_ref().filter(|identity| {
@@ -158,8 +158,8 @@ impl<'a, P: Provider> Exchange<'a, P> {
         })
     }
 
-    /// Reads the rest of the server's flight and makes ours: Certificate, ClientKeyExchange and
-    /// CertificateVerify as far as they are due, then ChangeCipherSpec and Finished.
+    /// Reads the rest of the server's flight and generates the client's: Certificate, ClientKeyExchange and
+    /// CertificateVerify as required, then ChangeCipherSpec and Finished.
     pub fn answer(
         self,
         cx: &mut Context<'_, P>,
@@ -187,7 +187,7 @@ impl<'a, P: Provider> Exchange<'a, P> {
             agreed = flight.message(cx, &mut transcript, kind, Place::Middle, |cx, _, to| {
                 let entries = identity.map_or(&[][..], |identity| &identity.entries);
                 CertificateList::encode_entries(entries, to)?;
-                // The certified keys of both sides make the secret: nothing else is to be sent.
+                // The certified keys of both sides yield the secret: no ClientKeyExchange follows.
                 let pre_master = match identity.filter(|_| agrees) {
                     Some(identity) => self.agree_with_identity(cx, identity)?,
                     None => None,
@@ -221,7 +221,7 @@ impl<'a, P: Provider> Exchange<'a, P> {
         Ok(Candidate { request: Vec::new(), flight, secured, transcript, outbound })
     }
 
-    /// Our part of the exchange, and the secret that comes out of it.
+    /// The client's part of the exchange, and the resulting secret.
     fn key_exchange(&self, cx: &mut Context<'_, P>) -> Result<(ClientKeyExchange, PreMasterSecret), Error> {
         let form = self.negotiated.key_exchange.point_form();
         Ok(match &self.server {
@@ -265,7 +265,7 @@ fn verify_server<P: Provider>(
     };
     let leaf = chain.first().ok_or(CertificateError::Missing)?;
     let public_key = leaf.public_key(true);
-    // Before the expensive part: the size, and that the curve is the one that was offered.
+    // Before expensive operations, check the size, and that the curve is the offered one.
     let kind = public_key.kind(private_curves)?;
     check_size(negotiated.key_exchange, kind)?;
     if let (KeyKind::Ec(curve), false) = (kind, offer.parameters.is_none())

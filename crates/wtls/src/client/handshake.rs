@@ -1,4 +1,4 @@
-//! A client's handshake as a whole: candidates, time, and what strangers send.
+//! A client's handshake: candidates, timers, and flights that may be forged.
 
 use super::candidate::{Candidate, Opened};
 use super::hello::{Answer, HelloSent};
@@ -33,11 +33,11 @@ const COMPLAINTS: Budget = Budget::per_second(8, 1);
 /// may have been forged.
 const SENDS_ALONE: u32 = 3;
 
-/// Why a flight was not accepted, and the record that showed it.
+/// Why a flight was rejected, and the checksum of the record that caused it.
 type Rejection = (Error, Checksum);
 
-/// What became of a flight that was not rejected.
-#[allow(clippy::large_enum_variant)] // one lives for each connection, and is matched at every call
+/// The result of a flight that was not rejected.
+#[allow(clippy::large_enum_variant)] // returned once per flight
 enum Read {
     /// The client has already responded, the flight belongs to no handshake, or the limit is reached.
     Ignored,
@@ -57,14 +57,14 @@ pub(super) struct Handshake<P: Provider> {
     timer: Timer,
     /// Whether the server has had more time since the last send.
     extended: bool,
-    /// Why the handshake will have failed if nothing better comes.
+    /// The reason to report if the handshake fails.
     doubt: Option<CloseReason>,
     answers: Bucket,
     complaints: Bucket,
 }
 
 impl<P: Provider> Handshake<P> {
-    /// Makes ClientHello.
+    /// Generates ClientHello.
     pub fn start(
         config: Arc<ClientConfig<P>>,
         session: Option<Session>,
@@ -97,7 +97,7 @@ impl<P: Provider> Handshake<P> {
         self.timer.deadline()
     }
 
-    /// Retransmits what has no response, or returns why the handshake has failed.
+    /// Retransmits flights without a response, or returns why the handshake has failed.
     pub fn handle_timeout(&mut self, now: Duration, output: &mut Output) -> Option<CloseReason> {
         match self.timer.expire(now) {
             Expiry::NotYet => return None,
@@ -112,7 +112,7 @@ impl<P: Provider> Handshake<P> {
         None
     }
 
-    /// An alert that refers to a record of ours. Any observer of that record can forge it.
+    /// Processes an unencrypted alert that refers to a sent record. Any observer of that record can forge it.
     pub fn handle_plain_alert(&mut self, now: Duration, alert: Alert) {
         match alert.description {
             AlertDescription::TimeRequired if !self.extended => {
@@ -127,7 +127,7 @@ impl<P: Provider> Handshake<P> {
         }
     }
 
-    /// Takes a datagram; returns the connection if it completes one.
+    /// Processes a datagram; returns the connection if the datagram completes it.
     pub fn handle_input(
         &mut self,
         cx: &mut Context<'_, P>,
@@ -141,8 +141,8 @@ impl<P: Provider> Handshake<P> {
         };
         let read = match (&whole, extent) {
             (Ok(_), Extent::Complete) | (_, Extent::None) => whole,
-            // It may be part of a flight whose records come one by one. What strangers mix into such a
-            // flight shows only when it is read: that is nothing to report then.
+            // The datagram may be part of a flight whose records arrive separately. Forged records among them are
+            // detected only when the flight is read, so the rejection of an assembled flight is not reported.
             _ => match self.assembly.add(datagram).filter(|flight| flight != datagram) {
                 Some(flight) => match self.read(cx, &flight, output) {
                     Ok(Read::Ignored) | Err(_) => whole,
@@ -186,7 +186,7 @@ impl<P: Provider> Handshake<P> {
         }
     }
 
-    /// The candidate whose keys the server's Finished was made with is the connection.
+    /// The candidate whose keys protect the server's Finished becomes the connection.
     fn read_last(&mut self, cx: &mut Context<'_, P>, flight: &[u8]) -> Result<Read, Rejection> {
         let mut rejection = None;
         for candidate in &self.candidates {
@@ -216,7 +216,7 @@ impl<P: Provider> Handshake<P> {
                 candidate.request = flight.to_vec();
                 output.datagrams.push_back(candidate.flight.clone());
                 if self.candidates.is_empty() {
-                    // Only once, or forged flights could put off the timer for ever.
+                    // Only once: otherwise forged flights could postpone the timer indefinitely.
                     self.timer = Timer::start(self.settings().retransmission, cx.now.elapsed);
                     self.doubt = None;
                 }
@@ -233,7 +233,7 @@ impl<P: Provider> Handshake<P> {
         }
     }
 
-    /// A flight that is not accepted costs nothing but a report.
+    /// Reports a rejected flight. The handshake continues.
     fn reject(&mut self, cx: &mut Context<'_, P>, error: Error, about: Checksum, output: &mut Output) {
         if self.complaints.take(1, cx.now.elapsed) {
             let alert = error.complaint(self.settings());
@@ -246,7 +246,7 @@ impl<P: Provider> Handshake<P> {
         output.events.push_back(Event::Rejected(error));
     }
 
-    /// Tells the server that this is the end.
+    /// Notifies the server of the end of the handshake.
     pub fn close(&mut self, cx: &mut Context<'_, P>, close: Close, output: &mut Output) {
         output.alert(cx.provider, &mut self.outbound, close.alert(), Checksum::NOTHING);
     }

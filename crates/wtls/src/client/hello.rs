@@ -1,4 +1,4 @@
-//! ClientHello, and what is made of the server's answer.
+//! ClientHello, and the processing of the server's first flight.
 
 use super::candidate::{Candidate, Opened};
 use super::exchange::Exchange;
@@ -24,7 +24,7 @@ use crate::session::{Session, SessionId};
 use crate::timer::Timer;
 use std::sync::Arc;
 
-/// ClientHello is on its way.
+/// The state after ClientHello.
 pub(super) struct HelloSent<P: Provider> {
     pub config: Arc<ClientConfig<P>>,
     session: Option<Session>,
@@ -32,31 +32,31 @@ pub(super) struct HelloSent<P: Provider> {
     random: HelloRandom,
 }
 
-/// What the server's first flight leads to.
-#[allow(clippy::large_enum_variant)] // returned once a handshake
+/// The result of the server's first flight.
+#[allow(clippy::large_enum_variant)] // returned once per flight
 pub(super) enum Answer {
-    /// Our second flight; the server's Finished is yet to come.
+    /// The client's second flight. The server's Finished follows.
     Candidate(Candidate),
-    /// The server has finished: our last flight and the connection.
+    /// The server has finished: the connection, and the client's last flight.
     Opened { opened: Opened, flight: Vec<u8> },
 }
 
-/// What ServerHello says that is to follow.
+/// The messages that follow ServerHello.
 enum Next {
-    /// Nothing but ChangeCipherSpec and Finished.
+    /// Only ChangeCipherSpec and Finished.
     Finished(Secured),
     Certificate(KeyExchangeId, Negotiated),
     TemporaryKey(KeyExchangeId, Negotiated),
 }
 
 impl<P: Provider> HelloSent<P> {
-    /// Makes ClientHello: the state behind it, the datagram, and the write state.
+    /// Generates ClientHello. Returns the state after it, the datagram, and the write state.
     pub fn start(
         config: Arc<ClientConfig<P>>,
         session: Option<Session>,
         cx: &mut Context<'_, P>,
     ) -> Result<(Self, Vec<u8>, Outbound), Error> {
-        // A root that was trusted then may not be today, and a resumed handshake checks no name.
+        // A resumed handshake verifies neither the chain nor the server's name, so the policy must be the same.
         let session = session.filter(|session| {
             session.policy == config.policy()
                 && !session.is_over(config.settings.session_lifetime, cx.now.unix_s)
@@ -73,7 +73,7 @@ impl<P: Provider> HelloSent<P> {
         Ok((Self { config, session, transcript, random }, datagram, outbound))
     }
 
-    /// Reads the server's first flight and makes ours.
+    /// Reads the server's first flight and generates the client's response.
     pub fn answer(
         &self,
         cx: &mut Context<'_, P>,
@@ -118,7 +118,7 @@ impl<P: Provider> HelloSent<P> {
         secured.decryptor(cx, &self.config.settings, Direction::ServerToClient)
     }
 
-    /// Reads the server's Finished, which came before ours, and makes ours.
+    /// Reads the Finished of a server that finishes first, and generates the client's.
     fn finish(
         &self,
         cx: &mut Context<'_, P>,
@@ -130,7 +130,7 @@ impl<P: Provider> HelloSent<P> {
     ) -> Result<Answer, Error> {
         let server = Direction::ServerToClient;
         secured.check_finished(cx, reader, &mut transcript, &mut decryptor, server)?;
-        // These records will stand in front of data, so they carry their lengths.
+        // These records are later sent in front of data, so they have length fields.
         let mut flight = FlightWriter::new(outbound);
         let client = Direction::ClientToServer;
         secured.write_finished(cx, &mut flight, &mut transcript, client, Place::Middle)?;

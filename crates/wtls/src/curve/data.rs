@@ -1,7 +1,7 @@
 //! Domain parameters of the curves, from WAP-261 Table 8 and, for the four without a number, SEC 2
 //! version 2.0 (<https://www.secg.org/sec2-v2.pdf>).
 
-/// The field under a curve.
+/// The field of a curve.
 pub(super) enum Field {
     /// Integers modulo `p`.
     Prime { p: &'static str },
@@ -11,7 +11,7 @@ pub(super) enum Field {
     Pentanomial { m: u16, k1: u16, k2: u16, k3: u16 },
 }
 
-/// One row; numbers are hexadecimal and as long as the field or the order.
+/// The parameters of a curve. Numbers are hexadecimal, as long as the field or the order.
 pub(super) struct CurveData {
     pub number: Option<u8>,
     pub short_name: &'static str,
@@ -21,7 +21,7 @@ pub(super) struct CurveData {
     pub b: &'static str,
     pub generator_x: &'static str,
     pub generator_y: &'static str,
-    /// The bit that stands for y in the compressed form.
+    /// The bit that represents y in the compressed form.
     pub generator_sign: u8,
     pub order: &'static str,
     pub cofactor: u8,
@@ -226,7 +226,7 @@ pub(super) static CURVES: [CurveData; 15] = [
     },
 ];
 
-/// Bits of each curve's field, and of its order.
+/// Sizes of each curve's field and order, in bits.
 pub(super) static SIZES: [(u32, u32); 15] = {
     let mut sizes = [(0, 0); 15];
     let mut curve = 0;
@@ -241,7 +241,7 @@ pub(super) static SIZES: [(u32, u32); 15] = {
     sizes
 };
 
-/// Bits of a number in hexadecimal digits.
+/// The size of a hexadecimal number, in bits.
 const fn bits(number: &str) -> u32 {
     let digits = number.as_bytes();
     let mut zeros = 0;

@@ -1,8 +1,8 @@
 //! Explicit curve parameters (§10.5.1.2), written for curves without a number and recognised by
 //! value when received.
 //!
-//! Parameters that name no curve known here are refused: a peer must not be able to choose a weak
-//! curve, or one on which the check of a point means nothing.
+//! Parameters of unknown curves are rejected: a peer must not choose a weak curve, or one on which the validation of
+//! points is meaningless.
 
 use super::Curve;
 use super::data::{CurveData, Field};
@@ -39,10 +39,10 @@ pub struct EcParameters {
     pub field: EcField,
     pub a: Vec<u8>,
     pub b: Vec<u8>,
-    /// Where a verifiably random curve came from; may be empty.
+    /// The seed of a verifiably random curve; may be empty.
     pub seed: Vec<u8>,
     pub base: Vec<u8>,
-    /// Its order.
+    /// The order of the base point.
     pub order: Vec<u8>,
     pub cofactor: Vec<u8>,
 }
@@ -64,7 +64,7 @@ impl EcParameters {
         }
     }
 
-    /// The curve that has these parameters. The seed does not matter.
+    /// The curve with these parameters. The seed is ignored.
     pub fn curve(&self) -> Option<Curve> {
         Curve::ALL.into_iter().find(|curve| self.is(curve.data()))
     }
@@ -101,7 +101,7 @@ fn field_of(data: &CurveData) -> EcField {
     }
 }
 
-/// Bytes of a table entry, which holds hexadecimal digits in pairs.
+/// The bytes of a table entry, which has two hexadecimal digits per byte.
 pub(crate) fn unhex(text: &str) -> Vec<u8> {
     let digit = |c: u8| (c as char).to_digit(16).unwrap_or_default() as u8;
     text.as_bytes().chunks(2).map(|pair| (digit(pair[0]) << 4) | digit(pair[1])).collect()

@@ -1,18 +1,17 @@
-//! Records that came without the rest of their flight, or before their keys.
+//! Records that arrived without the rest of their flight, or before their keys existed.
 //!
-//! A flight is one datagram (§10.4), so neither should be needed, but datagrams change places and
-//! peers exist that send a record at a time. What is held here was sent by anybody: it is bounded,
-//! and what is made of it is read like any other flight.
+//! A flight is one datagram (§10.4), but datagrams may be reordered, and some peers send one record per datagram. The
+//! stored records are not authenticated: their amount is limited, and an assembled flight is verified like any other.
 
 use super::{Extent, Part, extent};
 use crate::record::{Record, Records, write_header};
 use std::collections::BTreeMap;
 
-/// How many records are held, which is more than the longest flight has.
+/// Limit of stored records; more than the longest flight has.
 const HELD_RECORDS: usize = 12;
 pub(crate) const HELD_BYTES: usize = 4 * 1024;
 
-/// Puts a flight together from its records.
+/// Assembles a flight from its records.
 #[derive(Debug, Default)]
 pub(crate) struct Assembly {
     /// Records in clear text, by their numbers.
@@ -21,8 +20,8 @@ pub(crate) struct Assembly {
 }
 
 impl Assembly {
-    /// Takes the records of a datagram that is part of a flight, and returns the flight once it is
-    /// whole. A record takes the place of an earlier one with its number.
+    /// Stores the records of a datagram that is part of a flight. Returns the flight once it is complete. A record
+    /// replaces an earlier one with the same number.
     pub fn add(&mut self, datagram: &[u8]) -> Option<Vec<u8>> {
         for record in Records::new(datagram).map_while(Result::ok) {
             match (Part::of(&record), record.sequence) {
@@ -40,7 +39,7 @@ impl Assembly {
         self.flight()
     }
 
-    /// Whether a record fits, once the one whose place it takes is gone.
+    /// Whether a record fits after removal of the one that it replaces.
     fn has_room(&self, raw: &[u8], number: Option<u16>) -> bool {
         let replaced = match number {
             Some(number) => self.plain.get(&number),
@@ -52,7 +51,7 @@ impl Assembly {
             && self.held_bytes() - replaced.map_or(0, Vec::len) + raw.len() <= HELD_BYTES
     }
 
-    /// What is held, if it is a whole flight without gaps: all its numbers follow each other.
+    /// The stored flight, if it is complete and its numbers are consecutive.
     fn flight(&self) -> Option<Vec<u8>> {
         let first = *self.plain.first_key_value()?.0;
         let last = *self.plain.last_key_value()?.0;
@@ -77,7 +76,7 @@ impl Assembly {
     }
 }
 
-/// A record in clear text in the form that others can follow.
+/// An unencrypted record with a length field, so that others can follow it.
 fn with_length(record: &Record<'_>, number: u16) -> Vec<u8> {
     if record.record_type.has_length() {
         return record.raw.to_vec();
@@ -88,11 +87,11 @@ fn with_length(record: &Record<'_>, number: u16) -> Vec<u8> {
     raw
 }
 
-/// How many protected records are held that came before their keys; more are left to retransmission.
+/// Limit of stored protected records; further ones must be retransmitted.
 const EARLY_RECORDS: usize = 4;
 pub(crate) const EARLY_BYTES: usize = 1024;
 
-/// Protected records that came before their keys.
+/// Protected records that arrived before their keys existed.
 #[derive(Debug, Default)]
 pub(crate) struct EarlyRecords(Vec<Vec<u8>>);
 
@@ -104,7 +103,7 @@ impl EarlyRecords {
         }
     }
 
-    /// All of them, each as it came.
+    /// Removes and returns all records, each as it arrived.
     pub fn take(&mut self) -> Vec<Vec<u8>> {
         core::mem::take(&mut self.0)
     }
@@ -143,7 +142,7 @@ mod tests {
             let mut made: Vec<_> = order.iter().filter_map(|index| assembly.add(parts[*index])).collect();
             assert_eq!(made.pop(), Some(whole.clone()), "{order:?}");
         }
-        // With ChangeCipherSpec it ends in a protected message.
+        // A flight with ChangeCipherSpec ends with a protected message.
         let mut assembly = Assembly::default();
         assert_eq!(assembly.add(&FINISHED), None);
         let exchange = record(1, &[16, 0, 0]);

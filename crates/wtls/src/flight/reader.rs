@@ -1,4 +1,4 @@
-//! Reads a flight of the peer, message by message, in the order that the handshake wants.
+//! Reads a flight of the peer, message by message, in the order of the handshake.
 
 use super::{Part, Transcript};
 use crate::alert::Checksum;
@@ -12,12 +12,12 @@ use crate::observer::Message;
 use crate::protection::RecordDecryptor;
 use crate::record::{Record, Records};
 
-/// A flight and how far it has been read. Every message is announced to the observer around the work
-/// that it causes; one that is not accepted is announced without an end.
+/// A flight and the read position. The observer is notified before and after the processing of a message; for a
+/// rejected message, only before.
 pub(crate) struct FlightReader<'a> {
     records: Records<'a>,
     next: Option<(Part, Record<'a>)>,
-    /// Numbers grow within a flight; what does not is a duplicate.
+    /// Sequence numbers increase within a flight. Other records are duplicates.
     last_number: Option<u16>,
     checksum: Checksum,
 }
@@ -44,7 +44,7 @@ impl<'a> FlightReader<'a> {
         self.next
     }
 
-    /// What comes next, if it is in clear text.
+    /// The next message, if it is unencrypted.
     pub fn peek_message(&mut self) -> Option<Message> {
         match self.peek()?.0 {
             Part::Message(kind) => Some(Message::Handshake(kind)),
@@ -53,7 +53,7 @@ impl<'a> FlightReader<'a> {
         }
     }
 
-    /// The next record, where `expected` is wanted.
+    /// Takes the next record. `expected` names the message in an error.
     fn advance(&mut self, expected: &'static str) -> Result<(Part, Record<'a>), Error> {
         let next = self.peek().ok_or(Error::Incomplete { expected })?;
         self.next = None;
@@ -61,7 +61,7 @@ impl<'a> FlightReader<'a> {
         Ok(next)
     }
 
-    /// The error about a record where another one is wanted.
+    /// The error for a record other than the expected one.
     fn unexpected(part: Part, record: &Record<'_>, expected: &'static str) -> Error {
         let received = match part {
             Part::Message(kind) => Message::Handshake(kind),
@@ -75,8 +75,8 @@ impl<'a> FlightReader<'a> {
         Error::UnexpectedMessage { expected, received }
     }
 
-    /// Reads the message that is wanted, does the work that it causes, given the messages before it, and
-    /// adds it to them.
+    /// Reads the message `wanted`. `work` processes it, given the messages before it; then it is added to the
+    /// transcript.
     pub fn message<P: Provider, T>(
         &mut self,
         cx: &mut Context<'_, P>,
@@ -97,7 +97,7 @@ impl<'a> FlightReader<'a> {
         Ok(done)
     }
 
-    /// Reads ChangeCipherSpec and lets `work` make what reads the records behind it.
+    /// Reads ChangeCipherSpec. `work` creates the decryptor of the records after it.
     pub fn change_cipher_spec<P: Provider, T>(
         &mut self,
         cx: &mut Context<'_, P>,
@@ -118,7 +118,7 @@ impl<'a> FlightReader<'a> {
         Ok(done)
     }
 
-    /// Decrypts Finished and lets `check` look at it, then adds it to the transcript.
+    /// Decrypts Finished, lets `check` verify it, then adds it to the transcript.
     pub fn finished<P: Provider, T>(
         &mut self,
         cx: &mut Context<'_, P>,
@@ -146,12 +146,12 @@ impl<'a> FlightReader<'a> {
         Ok(done)
     }
 
-    /// The checksum of the record that was read last, which an alert about it carries.
+    /// The checksum of the last record read, for an alert about it.
     pub fn checksum(&self) -> Checksum {
         self.checksum
     }
 
-    /// What stands behind the records read so far.
+    /// The bytes after the records read so far.
     pub fn rest(&self) -> &'a [u8] {
         match self.next {
             Some((_, record)) => record.raw,

@@ -1,4 +1,4 @@
-//! Makes a flight, message by message, and the records that it is sent in.
+//! Generates a flight, message by message, and its records.
 
 use super::Transcript;
 use crate::alert::{Alert, AlertMessage, Checksum, is_clear_text};
@@ -13,16 +13,16 @@ use crate::observer::Message;
 use crate::protection::{RecordEncryptor, SequenceExhausted};
 use crate::record::{RecordType, write_header};
 
-/// Where in its datagram a record stands.
+/// The position of a record in its datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     /// Another record follows or may follow.
     Middle,
-    /// It is the last one and may go without a length.
+    /// The last record, which may lack a length field.
     Last,
 }
 
-/// The write state: records in clear text until ChangeCipherSpec, protected ones from then on.
+/// The write state: unencrypted records until ChangeCipherSpec, then protected ones.
 #[derive(Clone)]
 pub(crate) struct Outbound {
     omit_last_length: bool,
@@ -57,9 +57,8 @@ impl Outbound {
         Ok(datagram.len() - start)
     }
 
-    /// A datagram with an alert: under the current write state, or in clear text where the
-    /// specification says so. None if there is no number left for it: then there is no way to inform
-    /// the peer of anything.
+    /// A datagram with an alert: under the current write state, or unencrypted if the specification requires it.
+    /// `None` if no sequence number is left.
     pub fn alert<P: Provider>(&mut self, provider: &P, alert: Alert, about: Checksum) -> Option<Vec<u8>> {
         if is_clear_text(alert.description) {
             return self.plain_alert(alert, about);
@@ -70,7 +69,7 @@ impl Outbound {
         Some(datagram)
     }
 
-    /// A datagram with an alert in clear text, whatever it is about.
+    /// A datagram with an unencrypted alert of any description.
     pub fn plain_alert(&mut self, alert: Alert, about: Checksum) -> Option<Vec<u8>> {
         let bytes = AlertMessage { alert, checksum: about }.to_bytes().ok()?;
         let sequence = match &mut self.encryptor {
@@ -104,8 +103,7 @@ fn append_plain(
     datagram.extend_from_slice(fragment);
 }
 
-/// The datagram that tells a stranger that its record belongs to no connection. Its number is of no
-/// sequence.
+/// The response to a record that belongs to no connection. Its sequence number is a constant.
 pub(crate) fn no_connection(record: &[u8]) -> Vec<u8> {
     let alert = Alert::critical(crate::alert::AlertDescription::NoConnection);
     let message = AlertMessage { alert, checksum: Checksum::of(record) };
@@ -127,8 +125,7 @@ impl FlightWriter {
         Self { outbound, datagram: Vec::with_capacity(256), message: Vec::with_capacity(128) }
     }
 
-    /// Makes a handshake message: announces it, lets `fill` do the work and write the body, and
-    /// appends the record.
+    /// Generates a handshake message: notifies the observer, lets `fill` write the body, and appends the record.
     pub fn message<P: Provider, T>(
         &mut self,
         cx: &mut Context<'_, P>,
@@ -151,7 +148,7 @@ impl FlightWriter {
         Ok(done)
     }
 
-    /// Makes ChangeCipherSpec and switches the write state.
+    /// Generates ChangeCipherSpec and switches the write state.
     pub fn change_cipher_spec<P: Provider>(
         &mut self,
         cx: &mut Context<'_, P>,
@@ -166,7 +163,7 @@ impl FlightWriter {
         Ok(())
     }
 
-    /// The datagram, and the write state behind it.
+    /// The datagram, and the write state after it.
     pub fn finish(self) -> (Vec<u8>, Outbound) {
         (self.datagram, self.outbound)
     }

@@ -59,17 +59,17 @@ impl Codec for CertificateEntry {
     }
 }
 
-/// Certificate: the sender's first, each other one certifying the one before.
+/// The Certificate message: the sender's certificate first; each following one certifies the one before it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CertificateList(pub Vec<CertificateEntry>);
 
 impl CertificateList {
-    /// Writes a list that is somewhere else.
+    /// Writes a list without taking ownership of its entries.
     pub(crate) fn encode_entries(entries: &[CertificateEntry], to: &mut Writer) -> Result<(), EncodeError> {
         to.v16_with("certificate list", |to| encode_all(entries, to))
     }
 
-    /// The chain, if all of it is in forms that are understood.
+    /// The chain, if all its certificates have a supported form.
     pub fn into_chain(self) -> Result<Vec<ChainCertificate>, CertificateError> {
         self.0
             .into_iter()
@@ -92,7 +92,7 @@ impl Codec for CertificateList {
     }
 }
 
-/// CertificateRequest: whose certificates the server takes; an empty list means anybody's.
+/// The CertificateRequest message: the authorities that the server trusts. An empty list means any.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CertificateRequest {
     pub trusted_authorities: Vec<KeyExchangeId>,
@@ -109,7 +109,7 @@ impl Codec for CertificateRequest {
     }
 }
 
-/// CertificateVerify: a signature over all messages before it.
+/// The CertificateVerify message: a signature over all messages before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CertificateVerify {
     pub signature: Vec<u8>,

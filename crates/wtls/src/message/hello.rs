@@ -33,7 +33,7 @@ pub struct ClientHello {
 }
 
 impl ClientHello {
-    /// Whether the client can go without compression, as it must.
+    /// Whether the client offers uncompressed records, as it must.
     pub fn offers_null_compression(&self) -> bool {
         self.compression_methods.contains(&NULL_COMPRESSION)
     }
@@ -83,11 +83,11 @@ pub struct ServerHello {
     pub version: u8,
     /// Time and random bytes.
     pub random: HelloRandom,
-    /// The client's session if it is resumed, another one if not; none if it can't be later.
+    /// The client's session if it is resumed, otherwise a new one; empty if this one cannot be resumed.
     pub session_id: SessionId,
-    /// Which of the client's key exchanges, counted from 1; 0 when resuming.
+    /// The selected key exchange of the client, counted from 1; 0 for a resumed session.
     pub client_key_id: u8,
-    /// The cipher suite, as numbers: it may be one that was never offered.
+    /// The cipher suite, unparsed: it may not be one of those offered.
     pub cipher_suite: OfferedCipherSuite,
     pub compression_method: u8,
     pub sequence_number_mode: SequenceNumberMode,

@@ -1,5 +1,5 @@
-//! ServerKeyExchange, ClientKeyExchange and Finished. The first two have a body that depends on the
-//! suite, so their parsers take its family.
+//! ServerKeyExchange, ClientKeyExchange and Finished. The bodies of the first two depend on the suite, so their
+//! parsers have its family as an argument.
 
 use crate::codec::{Codec, DecodeError, EncodeError, Reader, Writer};
 use crate::key_schedule::VERIFY_DATA_BYTES;
@@ -17,13 +17,13 @@ pub enum ServerKey {
 /// ServerKeyExchange of the anonymous suites.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerKeyExchange {
-    /// Whose parameters: 0 for those of the client's offer.
+    /// The parameters of the key; 0 for those of the client's offer.
     pub parameters: ParameterSpecifier,
     pub key: ServerKey,
 }
 
 impl ServerKeyExchange {
-    /// Reads the body. Other families than the anonymous ones have none.
+    /// Reads the body. Only anonymous families have this message.
     pub fn decode(family: KeyExchangeFamily, body: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(body);
         let parameters = ParameterSpecifier::decode(&mut reader)?;
@@ -59,8 +59,8 @@ pub enum ClientKeyExchange {
 }
 
 impl ClientKeyExchange {
-    /// Reads the body. An RSA ciphertext without its length was sent by some clients of the time;
-    /// it is recognised by being as long as the modulus, `modulus_bytes`.
+    /// Reads the body. Some clients of the time sent an RSA ciphertext without its length. The parser recognises it
+    /// by the length of the modulus, `modulus_bytes`.
     pub fn decode(family: KeyExchangeFamily, modulus_bytes: usize, body: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(body);
         let exchange = match family {

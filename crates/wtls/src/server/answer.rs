@@ -21,25 +21,26 @@ use crate::secured::{Negotiated, Secured, hello_random};
 use crate::session::{Session, SessionId};
 use std::sync::Arc;
 
-/// What is waited for once the first flight is on its way.
+/// The state after the server's first flight, and the expected response.
 pub(super) enum Stage<P: Provider> {
     Full(Box<FullHandshake<P>>),
-    /// The client's ChangeCipherSpec and Finished, as ours have been sent.
+    /// The client's ChangeCipherSpec and Finished; the server has already sent its own.
     Finished(Box<ServerFinished<P>>),
-    /// Nothing: the client has finished.
+    /// None: the client has finished.
     Over,
 }
 
-/// A first flight.
+/// The server's first flight, and the state after it.
 pub(super) struct Answer<P: Provider> {
     pub stage: Stage<P>,
     pub flight: Vec<u8>,
     pub outbound: Outbound,
-    /// Whether it cost a public-key operation.
+    /// Whether it needed a public-key operation.
     pub costly: bool,
 }
 
-/// Reads ClientHello and makes the first flight, or none if it is costly and `admit` says no.
+/// Reads ClientHello and generates the first flight. `None` if this needs a public-key operation and `admit`
+/// returns false.
 pub(super) fn answer<P: Provider>(
     cx: &mut Context<'_, P>,
     config: &Arc<ServerConfig<P>>,
@@ -109,7 +110,7 @@ impl<P: Provider> Flight<P> {
         }
     }
 
-    /// ServerHello. What depends on both hellos alone is done by `then`, within the message.
+    /// Writes ServerHello. Within the message, `then` does the work that depends only on the two hellos.
     fn hello<T>(
         &mut self,
         cx: &mut Context<'_, P>,
@@ -145,13 +146,13 @@ impl<P: Provider> Flight<P> {
         })
     }
 
-    /// ServerHello of a session to come.
+    /// Writes ServerHello of a new session.
     fn new_session(&mut self, cx: &mut Context<'_, P>, chosen: &Chosen) -> Result<Negotiated, Error> {
         let session_id = self.new_session_id(cx);
         self.hello(cx, session_id, chosen, |negotiated, _| negotiated)
     }
 
-    /// A random name; none if sessions are not kept.
+    /// A random session identifier; empty if sessions are not stored.
     fn new_session_id(&self, cx: &mut Context<'_, P>) -> SessionId {
         if !self.config.sessions.keeps_sessions() {
             return SessionId::NONE;
@@ -189,8 +190,7 @@ impl<P: Provider> Flight<P> {
         })
     }
 
-    /// Goes ahead with the certificate of a client that we hold: the exchange is complete, and
-    /// ChangeCipherSpec says so.
+    /// Completes the exchange with the client's stored certificate. ChangeCipherSpec follows immediately.
     fn optimised(
         self,
         cx: &mut Context<'_, P>,
@@ -209,7 +209,7 @@ impl<P: Provider> Flight<P> {
         self.finish_first(cx, secured)
     }
 
-    /// ServerKeyExchange, with a key for this handshake or, for RSA, one made beforehand.
+    /// Writes ServerKeyExchange, with a key generated for this handshake or, for RSA, a configured one.
     fn temporary_key(
         &mut self,
         cx: &mut Context<'_, P>,
@@ -250,7 +250,7 @@ impl<P: Provider> Flight<P> {
         })
     }
 
-    /// CertificateRequest where clients are asked, then ServerHelloDone.
+    /// Writes CertificateRequest if clients are asked for certificates, then ServerHelloDone.
     fn full(
         mut self,
         cx: &mut Context<'_, P>,
@@ -280,7 +280,7 @@ impl<P: Provider> Flight<P> {
         Ok((Stage::Full(Box::new(handshake)), writer))
     }
 
-    /// ChangeCipherSpec and Finished in front of the client's.
+    /// Writes ChangeCipherSpec and Finished before the client's.
     fn finish_first(self, cx: &mut Context<'_, P>, secured: Secured) -> Answered<P> {
         let Self { config, mut transcript, mut writer, .. } = self;
         let server = Direction::ServerToClient;

@@ -15,29 +15,29 @@ use crate::secured::VerifyData;
 use core::time::Duration;
 use std::sync::Arc;
 
-/// How many flights of clients one ClientHello can lead to connections with: ours answers all that
-/// fit it, and only their data will show whose ClientHello it was.
+/// Limit of the connections from one ClientHello. Any client can respond to the server's flight; only data shows
+/// later which of them sent the ClientHello.
 const ACCEPTED: usize = 8;
 
-/// A ClientHello that was answered. Whatever comes then, the attempt stays as it is until its time is
-/// up, so that an attacker cannot end it by answering in the client's place.
+/// A ClientHello to which the server has responded. Received flights do not end an attempt before its deadline, so an
+/// attacker cannot end it by responding in the client's place.
 pub(super) struct Attempt<P: Provider> {
     pub hello: Vec<u8>,
     pub flight: Vec<u8>,
     stage: Stage<P>,
     pub outbound: Outbound,
     pub deadline: Duration,
-    /// Whether it cost a public-key operation to begin with.
+    /// Whether the response to the ClientHello needed a public-key operation.
     pub costly: bool,
     accepted: Vec<VerifyData>,
     resends: Bucket,
 }
 
-/// Why a ClientHello or a flight was not accepted, and the record that showed it.
+/// Why a ClientHello or a flight was rejected, and the checksum of the record that caused it.
 pub(super) type Rejection = (Error, Checksum);
 
 impl<P: Provider> Attempt<P> {
-    /// Answers a ClientHello; none if that is costly and `admit` says no.
+    /// Responds to a ClientHello. `None` if this needs a public-key operation and `admit` returns false.
     pub fn begin(
         cx: &mut Context<'_, P>,
         config: &Arc<ServerConfig<P>>,
@@ -62,18 +62,18 @@ impl<P: Provider> Attempt<P> {
         }))
     }
 
-    /// Whether it has led to a connection.
+    /// Whether the attempt has led to a connection.
     pub fn has_succeeded(&self) -> bool {
         !self.accepted.is_empty()
     }
 
-    /// Our flight once more, because the ClientHello came once more.
+    /// The server's flight again, in response to a repeated ClientHello.
     pub fn answer_again(&mut self, now: Duration) -> Option<Vec<u8>> {
         let wanted = !matches!(self.stage, Stage::Over);
         (wanted && self.resends.take(1, now)).then(|| self.flight.clone())
     }
 
-    /// Reads a flight of a client, if one is waited for and `trials` lasts. None if it changes nothing.
+    /// Reads a flight of a client, if the attempt expects one and `trials` permits. `None` if it has no effect.
     pub fn receive(
         &mut self,
         cx: &mut Context<'_, P>,
@@ -95,7 +95,7 @@ impl<P: Provider> Attempt<P> {
         let accepted = accepted.map_err(|error| (error, reader.checksum()))?;
         if let Some(accepted) = &accepted {
             self.accepted.push(accepted.verify_data);
-            // Our Finished settles the keys: there can be no other connection with them.
+            // The server's Finished fixes the keys: no other connection can have them.
             if matches!(self.stage, Stage::Finished(_)) || self.accepted.len() == ACCEPTED {
                 self.stage = Stage::Over;
             }
@@ -103,7 +103,7 @@ impl<P: Provider> Attempt<P> {
         Ok(accepted)
     }
 
-    /// Bytes held on the heap, to within what the allocator adds.
+    /// Bytes in use on the heap, without the allocator's overhead.
     pub fn heap_bytes(&self) -> usize {
         let stage = match &self.stage {
             Stage::Full(full) => size_of_val(&**full) + full.transcript.bytes().len(),

@@ -20,8 +20,7 @@ use crate::parameters::EncodedRsaKey;
 use crate::secured::{Negotiated, Secured, VerifyData};
 use std::sync::Arc;
 
-/// The key that our part of the exchange is done with. Keys that live in the configuration are
-/// named by their index.
+/// The server's private key for the exchange. Keys of the configuration are identified by their index.
 pub(super) enum ServerPrivate<P: Provider> {
     Certified { identity: usize },
     Temporary { index: usize },
@@ -47,7 +46,7 @@ impl<P: Provider> ServerPrivate<P> {
         }
     }
 
-    /// The RSA key as it was sent.
+    /// The server's RSA key as sent.
     fn encoded_rsa<'a>(&self, config: &'a ServerConfig<P>) -> Option<&'a EncodedRsaKey> {
         match self {
             Self::Certified { identity } => match &config.identities[*identity].certified_key {
@@ -60,19 +59,19 @@ impl<P: Provider> ServerPrivate<P> {
     }
 }
 
-/// Who the client says that it is.
+/// How the client authenticates.
 enum Claim<P: Provider> {
     None,
-    /// The holder of the key that the secret was agreed with.
+    /// By its certified ECDH key, from which the secret was computed.
     Agreed(Box<Secured>),
-    /// The holder of this key; it has yet to sign.
+    /// By a signature with this key, which is still to be read.
     Signer {
         identity: PeerIdentity,
         key: P::PublicKey,
     },
 }
 
-/// Our flight of a full handshake is on its way.
+/// The state after the server's flight of a full handshake.
 pub(super) struct FullHandshake<P: Provider> {
     pub config: Arc<ServerConfig<P>>,
     pub client_version: u8,
@@ -83,16 +82,14 @@ pub(super) struct FullHandshake<P: Provider> {
 }
 
 impl<P: Provider> FullHandshake<P> {
-    /// Whether a flight that begins with this message can be the client's. If not, looking closer is
-    /// not worth a public-key operation.
+    /// Whether the client's flight can begin with this message. If not, no public-key operation is spent on it.
     pub fn may_begin_with(&self, message: Option<Message>) -> bool {
         let first = if self.asks { HandshakeType::Certificate } else { HandshakeType::ClientKeyExchange };
         message == Some(Message::Handshake(first))
     }
 
-    /// Reads the client's flight and answers it with ours. Nothing changes here, as a forged flight can come
-    /// before the client's, which is read in its place. None for one of those that were `accepted` before:
-    /// a connection with the same keys must not begin again.
+    /// Reads the client's flight and responds with the server's. The state does not change, because a forged flight may
+    /// arrive before the client's. `None` for a flight in `accepted`: a second connection must not use the same keys.
     pub fn receive(
         &self,
         cx: &mut Context<'_, P>,
@@ -167,7 +164,7 @@ impl<P: Provider> FullHandshake<P> {
             let (own, key) = (self.private.kind(&self.config), verified.key);
             match own {
                 KeyKind::Ec(_) if own == key.kind() => {
-                    // Both certified keys are on one curve and make the secret: nothing is to follow.
+                    // Both certified keys are on one curve and yield the secret: no ClientKeyExchange follows.
                     let secret = cx.provider.derive(self.private.key(&self.config), &key)?;
                     let mut secured = self.secure(cx, PreMasterSecret::agreed(secret));
                     secured.peer = Some(identity);

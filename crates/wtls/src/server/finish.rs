@@ -16,19 +16,19 @@ use std::sync::Arc;
 pub(super) struct Accepted {
     pub connection: Connection,
     pub established: Box<Established>,
-    /// What answers it, if we finish last.
+    /// The server's response, if the server finishes last.
     pub flight: Option<Vec<u8>>,
-    /// The client's, by which the flight is known again.
+    /// The content of the client's Finished, which identifies the flight.
     pub verify_data: VerifyData,
-    /// The records behind the client's Finished.
+    /// The records after the client's Finished.
     pub rest: Vec<u8>,
 }
 
-/// Proof that a client may connect. There is no connection without it, whatever was negotiated.
+/// Proof that a client may connect. Without it no connection is created.
 pub(super) struct Permit(());
 
 impl Permit {
-    /// Compares who the client has proved to be with whom the server connects with.
+    /// Checks the identity of the client against the requirements of the server.
     pub fn check<P: Provider>(config: &ServerConfig<P>, secured: &Secured) -> Result<Self, Error> {
         match config.permits(secured.peer.as_ref()) {
             true => Ok(Self(())),
@@ -37,7 +37,7 @@ impl Permit {
     }
 }
 
-/// Our ChangeCipherSpec and Finished are on their way.
+/// The state after ChangeCipherSpec and Finished of a server that finishes first.
 pub(super) struct ServerFinished<P: Provider> {
     pub config: Arc<ServerConfig<P>>,
     pub secured: Secured,
@@ -66,8 +66,8 @@ impl<P: Provider> ServerFinished<P> {
     }
 }
 
-/// Makes the connection, and keeps the session.
-#[allow(clippy::too_many_arguments)] // each is one part of what the handshake has come to
+/// Creates the connection and stores the session.
+#[allow(clippy::too_many_arguments)] // each is a part of the handshake's result
 pub(super) fn conclude<P: Provider>(
     _: Permit,
     cx: &Context<'_, P>,

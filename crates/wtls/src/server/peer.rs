@@ -1,12 +1,10 @@
-//! Everything that a server shares with one peer, which is the sender at an address: handshakes
-//! in progress, and the connections that have come of them.
+//! The server's state for one peer, which is identified by its address: handshakes in progress, and connections.
 //!
-//! * Every ClientHello begins an [`Attempt`] of its own, beside the others and beside connections. It
-//!   stays until its time is up or too many others have come; a flight that it cannot read leaves it
-//!   as it is.
-//! * A flight of the client is read by each attempt in turn. The one whose keys its Finished was made
-//!   with makes a connection of it.
-//! * A protected record belongs to the connection whose keys read it. Nothing else touches one.
+//! * Every new ClientHello begins a separate [`Attempt`], besides other attempts and connections. An attempt ends at
+//!   its deadline, or when too many others have begun. A flight that it cannot read does not change it.
+//! * Each attempt in turn tries to read the client's flight. The attempt whose keys protect the Finished opens a
+//!   connection.
+//! * A protected record belongs to the connection whose keys decrypt it, and does not affect the others.
 
 use super::attempt::{Attempt, Rejection};
 use super::finish::Accepted;
@@ -27,24 +25,24 @@ use core::time::Duration;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// How many handshakes of one peer are kept side by side. All but one or two are forged.
+/// Limit of concurrent handshakes of one peer. A genuine client has one or two.
 const ATTEMPTS: usize = 8;
 
-/// How often a flight of a client is read by an attempt, which costs public-key operations.
+/// Limit of flights that attempts read; each needs public-key operations.
 const TRIALS: Budget = Budget::per_second(64, 16);
 
 /// Limit of alerts about a peer's flight.
 const COMPLAINTS: Budget = Budget::per_second(8, 1);
 
-/// Names a handshake or a connection of a server. None is used twice.
+/// Identifies a handshake or a connection of a server. An identifier is not reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ConnectionId(u64);
 
-/// What a call may use that is common to all peers.
+/// The state that all peers of a server share.
 pub(crate) struct Shared<'a> {
     pub next_id: &'a mut u64,
-    /// Pays for public-key operations that a ClientHello causes, and how many it has not paid for; none
-    /// if they are free.
+    /// The budget of public-key operations that ClientHellos cause, and the number of ClientHellos that were
+    /// rejected because of it; `None` without a limit.
     pub operations: Option<(&'a mut Bucket, &'a mut u64)>,
 }
 
@@ -63,11 +61,11 @@ impl Shared<'_> {
     }
 }
 
-/// What has become of attempts and connections, for the owner of their tables.
+/// A change of attempts or connections, for the tables of the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
     AttemptBegun(ConnectionId),
-    /// For the first time; whether it had cost a public-key operation to begin with.
+    /// The attempt's first connection; true if its response to the ClientHello needed a public-key operation.
     AttemptSucceeded(ConnectionId, bool),
     AttemptEnded(ConnectionId),
     ConnectionOpened(ConnectionId),
@@ -80,7 +78,7 @@ struct Slot {
     connection: Box<Connection>,
 }
 
-/// How the protected records of a datagram were received.
+/// How the connections received the protected records of a datagram.
 #[derive(Default)]
 struct Reading {
     authentic: bool,
@@ -97,11 +95,11 @@ pub(crate) struct Peer<P: Provider> {
     connections: Vec<Slot>,
     assembly: Assembly,
     early: EarlyRecords,
-    /// The records that alerts in clear text may refer to.
+    /// The checksums of sent records, to which alerts in clear text may refer.
     sent: SentChecksums,
     trials: Bucket,
     complaints: Bucket,
-    /// Why the handshake in progress will have failed if nothing better comes.
+    /// The reason to report if no handshake succeeds.
     doubt: Option<CloseReason>,
     pub datagrams: VecDeque<Vec<u8>>,
     pub events: VecDeque<(ConnectionId, Event)>,
@@ -109,8 +107,8 @@ pub(crate) struct Peer<P: Provider> {
 }
 
 impl<P: Provider> Peer<P> {
-    /// What a peer with one attempt takes whatever its messages are, rounded up: its entry, the
-    /// attempt, its state, and the least that lists are allocated for.
+    /// Upper bound of the memory of a peer with one attempt, without its messages: its entry, the attempt, its state,
+    /// and the minimum allocation of lists.
     pub const FIXED_BYTES: usize = size_of::<Self>() + size_of::<Attempt<P>>() + 1_536;
 
     pub fn new(config: Arc<ServerConfig<P>>, max_connections: usize) -> Self {
@@ -131,7 +129,7 @@ impl<P: Provider> Peer<P> {
         }
     }
 
-    /// Whether there is nothing that the peer could go on with.
+    /// Whether the peer has neither attempts nor connections.
     pub fn is_idle(&self) -> bool {
         self.attempts.is_empty() && self.connections.is_empty()
     }
@@ -154,7 +152,7 @@ impl<P: Provider> Peer<P> {
         self.attempts.iter().any(|(_, attempt)| attempt.hello == hello.raw)
     }
 
-    /// Takes a datagram from the peer's address.
+    /// Processes a datagram from the peer's address.
     pub fn handle_input(&mut self, cx: &mut Context<'_, P>, shared: &mut Shared<'_>, datagram: &[u8]) {
         match leading_hello(datagram) {
             Some(hello) => self.handle_hello(cx, shared, &hello),
@@ -163,7 +161,7 @@ impl<P: Provider> Peer<P> {
         self.collect();
     }
 
-    /// A hello that is known is a repetition; any other one begins another attempt.
+    /// Repeats the response to a known ClientHello. Any other ClientHello begins an attempt.
     fn handle_hello(&mut self, cx: &mut Context<'_, P>, shared: &mut Shared<'_>, hello: &Record<'_>) {
         let now = cx.now.elapsed;
         if let Some((id, attempt)) = self.attempts.iter_mut().find(|(_, known)| known.hello == hello.raw) {
@@ -228,12 +226,12 @@ impl<P: Provider> Peer<P> {
         }
     }
 
-    /// Whether an attempt waits for its client.
+    /// Whether an attempt has not led to a connection yet.
     pub fn is_waiting(&self) -> bool {
         self.attempts.iter().any(|(_, attempt)| !attempt.has_succeeded())
     }
 
-    /// Gives protected records to the connections that they were made for.
+    /// Passes protected records to the connections whose keys decrypt them.
     fn read_protected(&mut self, cx: &mut Context<'_, P>, datagram: &[u8]) -> Reading {
         let mut reading = Reading::default();
         for record in Records::new(datagram).map_while(Result::ok) {
@@ -264,7 +262,7 @@ impl<P: Provider> Peer<P> {
         reading
     }
 
-    /// An unencrypted alert is recorded if it refers to a record of ours. It ends neither a handshake nor a connection,
+    /// An unencrypted alert is reported if it refers to a sent record. It ends neither a handshake nor a connection,
     /// because any observer of that record can forge it.
     fn handle_plain_alert(&mut self, record: &Record<'_>) {
         let Ok(message) = AlertMessage::from_bytes("alert", record.fragment) else { return };
@@ -273,7 +271,7 @@ impl<P: Provider> Peer<P> {
             return;
         }
         let id = match (self.connections.last(), self.attempts.back()) {
-            // Once there are keys, only alerts about records that could not be read go without them.
+            // Once keys exist, only alerts about undecryptable records are sent in clear text.
             (Some(slot), _) if is_clear_text(alert.description) => slot.id,
             (None, Some((id, _))) => *id,
             _ => return,
@@ -288,8 +286,8 @@ impl<P: Provider> Peer<P> {
         self.events.push_back((id, Event::AlertReceived(alert)));
     }
 
-    /// Reads a flight, or puts one together. Whether it was accepted; of one that a connection may have
-    /// seen before, nothing is said if it was not.
+    /// Reads a flight, or assembles one from several datagrams. Returns whether it was accepted. If a connection
+    /// may have received the datagram before (`duplicate`), a rejection is not reported.
     fn read_flight(
         &mut self,
         cx: &mut Context<'_, P>,
@@ -306,8 +304,8 @@ impl<P: Provider> Peer<P> {
         if whole == Ok(true) {
             return true;
         }
-        // It may be part of a flight whose records come one by one. What strangers mix into such a
-        // flight shows only when it is read: that is nothing to report then.
+        // The datagram may be part of a flight whose records arrive separately. Forged records among them are
+        // detected only when the flight is read, so the rejection of an assembled flight is not reported.
         let assembled = self.assembly.add(datagram).filter(|flight| flight != datagram);
         if assembled.is_some_and(|flight| self.try_attempts(cx, shared, &flight) == Ok(true)) {
             return true;
@@ -323,7 +321,7 @@ impl<P: Provider> Peer<P> {
         false
     }
 
-    /// Lets each attempt read a flight, the newest first. An error is that of the first one.
+    /// Each attempt tries to read a flight, the newest first. Returns the first error if all fail.
     fn try_attempts(
         &mut self,
         cx: &mut Context<'_, P>,
@@ -350,7 +348,7 @@ impl<P: Provider> Peer<P> {
         rejection.map_or(Ok(false), Err)
     }
 
-    /// Opens a connection, and gives it what has come for it so far.
+    /// Opens a connection, and passes it the records that arrived early.
     fn open(
         &mut self,
         cx: &mut Context<'_, P>,
@@ -375,7 +373,7 @@ impl<P: Provider> Peer<P> {
         }
         self.connections.push(Slot { id, origin, connection: Box::new(connection) });
         if self.connections.len() > self.max_connections {
-            // The newest is the last one, and its last message is no older than any other's.
+            // The new connection is the last one. Of the others, the one that was idle longest is dropped.
             let others = &self.connections[..self.connections.len() - 1];
             let silent = others.iter().min_by_key(|slot| slot.connection.last_input_at).map(|slot| slot.id);
             self.collect();
@@ -383,9 +381,8 @@ impl<P: Provider> Peer<P> {
         }
     }
 
-    /// A ClientHello or a flight that is not accepted costs nothing but a report. The alert goes in
-    /// clear text even if our keys are known: under protection the client would believe it, and who
-    /// knows whose flight it is about.
+    /// Reports a rejected ClientHello or flight, without a change of state. The alert is in clear text even if keys
+    /// exist: the client would trust a protected alert, but an attacker may have sent the flight.
     fn reject(
         &mut self,
         cx: &mut Context<'_, P>,
@@ -411,7 +408,7 @@ impl<P: Provider> Peer<P> {
         }
     }
 
-    /// Takes what the connections have to send and to report, and drops those that are over.
+    /// Collects the datagrams and events of the connections, and removes closed connections.
     fn collect(&mut self) {
         let Self { connections, sent, datagrams, events, changes, config, .. } = self;
         connections.retain_mut(|Slot { id, connection, .. }| {
@@ -428,7 +425,7 @@ impl<P: Provider> Peer<P> {
         });
     }
 
-    /// Drops a connection without a word to the peer.
+    /// Drops a connection without notifying the peer.
     pub fn drop_connection(&mut self, id: ConnectionId, reason: CloseReason) {
         if let Some(index) = self.connections.iter().position(|slot| slot.id == id) {
             self.connections.remove(index);
@@ -445,7 +442,7 @@ impl<P: Provider> Peer<P> {
         }
     }
 
-    /// Drops the attempts whose time is up. If nothing at all has come of them, that is reported.
+    /// Drops expired attempts. If the peer then has neither attempts nor connections, the failure is reported.
     pub fn handle_timeout(&mut self, now: Duration) {
         while let Some((id, attempt)) = self.attempts.front() {
             if now < attempt.deadline {
@@ -460,7 +457,7 @@ impl<P: Provider> Peer<P> {
         }
     }
 
-    /// When the next attempt's time is up.
+    /// The deadline of the oldest attempt.
     pub fn poll_timeout(&self) -> Option<Duration> {
         self.attempts.front().map(|(_, attempt)| attempt.deadline)
     }
@@ -484,7 +481,7 @@ impl<P: Provider> Peer<P> {
         }
     }
 
-    /// Drops all attempts, and sends an alert to the peer of the newest.
+    /// Drops all attempts. Notifies the peer, unless the newest attempt has led to a connection.
     pub fn abandon(&mut self, cx: &mut Context<'_, P>, close: Close) {
         let Some((id, mut attempt)) = self.attempts.pop_back() else { return };
         if !attempt.has_succeeded()
@@ -498,7 +495,7 @@ impl<P: Provider> Peer<P> {
         self.changes.extend(self.attempts.drain(..).map(|(id, _)| Change::AttemptEnded(id)));
     }
 
-    /// Bytes held, to within what the allocator adds.
+    /// Bytes in use, without the allocator's overhead.
     pub fn memory_bytes(&self) -> usize {
         let attempts: usize = self.attempts.iter().map(|(_, attempt)| attempt.heap_bytes()).sum();
         let connections: usize = self.connections.iter().map(|slot| slot.connection.heap_bytes()).sum();

@@ -1,4 +1,4 @@
-//! The choice of what is done with a ClientHello.
+//! The server's decision about a ClientHello.
 
 use crate::config::{ClientAuthentication, Identity, KnownClient, ServerConfig};
 use crate::crypto::{Group, Key, KeyKind, Provider};
@@ -11,13 +11,13 @@ use crate::parameters::{Identifier, KeyExchangeId, ParameterError};
 use crate::session::Session;
 use std::sync::Arc;
 
-/// What a handshake will be. Keys are named by their index in the configuration.
+/// The planned handshake. Keys are identified by their index in the configuration.
 pub(super) enum Plan {
     Resume(Box<Session>),
     Begin(Chosen, Method),
 }
 
-/// What ServerHello will say of the client's offers.
+/// The selected offer of the client, for ServerHello.
 pub(super) struct Chosen {
     /// Which offer, counted from 1; 0 when resuming.
     pub client_key_id: u8,
@@ -25,7 +25,7 @@ pub(super) struct Chosen {
     pub cipher_suite: CipherSuite,
 }
 
-/// How a new session's secret comes about.
+/// The method that establishes the secret of a new session.
 pub(super) enum Method {
     Null,
     SharedSecret {
@@ -33,7 +33,7 @@ pub(super) enum Method {
     },
     Certified {
         identity: usize,
-        /// A client whose certificate we hold, for the optimised handshake.
+        /// A client whose certificate is stored, for the optimised handshake.
         known_client: Option<usize>,
     },
     RsaAnon {
@@ -41,7 +41,7 @@ pub(super) enum Method {
     },
     DhAnon {
         group: Arc<DhGroup>,
-        /// Whether the parameters are of our choice and must be sent.
+        /// Whether the server chose the parameters and must send them.
         ours: bool,
     },
     EcdhAnon {
@@ -51,8 +51,8 @@ pub(super) enum Method {
 }
 
 impl Plan {
-    /// Whether it costs a public-key operation before the client has proved anything: a temporary key,
-    /// or the secret that is common with a known client.
+    /// Whether a public-key operation is needed before the client's Finished: for a temporary key, or for the
+    /// secret that is shared with a known client.
     pub fn is_costly(&self) -> bool {
         match self {
             Self::Resume(_) => false,
@@ -70,7 +70,7 @@ impl Plan {
         hello: &ClientHello,
         now_unix_s: u64,
     ) -> Result<Self, Error> {
-        // Higher versions are answered with ours.
+        // The response to a higher version has the server's version.
         if hello.version < VERSION {
             return Err(Error::Version { version: hello.version });
         }
@@ -84,15 +84,15 @@ impl Plan {
     }
 }
 
-/// The session that the client wants to resume, if we still have it and it still suits us: it was
-/// made under the policy of today, and nothing that it rests on has expired.
+/// The session that the client wants to resume, if it is stored and usable: its suites are accepted, it was created
+/// under the current policy, and neither the session nor the peer's chain has expired.
 fn resumable<P: Provider>(config: &ServerConfig<P>, hello: &ClientHello, now_unix_s: u64) -> Option<Session> {
     if hello.session_id.is_none() {
         return None;
     }
     let session = config.sessions.find(&hello.session_id)?;
     if session.is_over(config.settings.session_lifetime, now_unix_s) {
-        // A clock that was put back does not forget what it will be right about again.
+        // A session with a time in the future is kept: the clock may be wrong now, and corrected later.
         if now_unix_s >= session.made_unix_s {
             config.sessions.remove(&session.id);
         }
@@ -105,8 +105,8 @@ fn resumable<P: Provider>(config: &ServerConfig<P>, hello: &ClientHello, now_uni
     (offered && served && permitted).then_some(session)
 }
 
-/// Whether a client can prove who it is. In RSA it signs a hash that the structure of the signature
-/// makes 20 bytes long, so it is asked only where the hash is SHA-1.
+/// Whether a client can authenticate. For RSA it signs a hash, which the structure of the signature limits to
+/// 20 bytes, so its certificate is requested only if the hash is SHA-1.
 pub(super) fn can_authenticate(family: KeyExchangeFamily, hash: HashAlgorithm) -> bool {
     match family {
         KeyExchangeFamily::Rsa => hash == HashAlgorithm::Sha1,
@@ -114,8 +114,8 @@ pub(super) fn can_authenticate(family: KeyExchangeFamily, hash: HashAlgorithm) -
     }
 }
 
-/// The first of the client's offers that can be served, with the first of its cipher suites. Where
-/// clients must prove who they are, offers that cannot do so do not count.
+/// Selects the first of the client's offers that can be served, with the first common cipher suite. If clients must
+/// authenticate, other offers are ignored.
 fn choose<P: Provider>(
     config: &ServerConfig<P>,
     hello: &ClientHello,
@@ -141,7 +141,7 @@ fn choose<P: Provider>(
             },
             Err(error) => error,
         };
-        // What is wrong with the client's first choice says the most.
+        // The error of the most preferred offer is reported.
         if complaint == Error::NoCommonKeyExchange {
             complaint = found;
         }
@@ -192,10 +192,10 @@ fn method<P: Provider>(
     }
 }
 
-/// Parameters that are understood but not served.
+/// Parameters that are known but not accepted.
 const UNKNOWN_PARAMETERS: Error = Error::Parameters(ParameterError::UnknownExplicit);
 
-/// §10.3: the identifier names the secret, and there is no session to be resumed.
+/// §10.3: the identifier names the secret, and the client does not resume a session.
 fn shared_secret<P: Provider>(
     config: &ServerConfig<P>,
     hello: &ClientHello,
@@ -233,7 +233,7 @@ fn certified<P: Provider>(
     if suitable.peek().is_none() {
         return Err(if curve.is_some() { UNKNOWN_PARAMETERS } else { Error::NoCommonKeyExchange });
     }
-    // SIN 100: the certificate must come from somebody whom the client trusts.
+    // SIN 100: an authority that the client trusts must have issued the certificate.
     let trusted = suitable.find(|(_, own)| own.is_trusted_by(&hello.trusted_key_ids));
     let (identity, own) = trusted.ok_or(Error::NotTrustedByClient)?;
     let known = |client: &KnownClient<P>| {

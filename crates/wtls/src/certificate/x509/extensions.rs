@@ -1,4 +1,4 @@
-//! What an X.509 certificate allows its key to do (RFC 5280, section 4.2.1).
+//! Extensions that restrict the use of an X.509 certificate's key (RFC 5280, section 4.2.1).
 
 use super::super::Holder;
 use super::X509Error;
@@ -14,18 +14,18 @@ const NAME_CONSTRAINTS: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.
 const EXTENDED_KEY_USAGE: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.37");
 
 const ANY_PURPOSE: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.37.0");
-/// WAP names no purposes of its own; those of TLS stand for them.
+/// WAP defines no purposes, so those of TLS are used.
 const SERVER_AUTHENTICATION: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.3.1");
 const CLIENT_AUTHENTICATION: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.3.2");
 
-/// The extensions that decide something here.
+/// The extensions that the engine evaluates.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(in super::super) struct Extensions {
     is_authority: bool,
     path_limit: Option<u8>,
     usage: Option<KeyUsage>,
     purposes: Option<Vec<ObjectIdentifier>>,
-    /// DNS names, where there are any.
+    /// The DNS names among the subject alternative names.
     pub host_names: Vec<String>,
 }
 
@@ -46,7 +46,7 @@ impl Extensions {
                 KEY_USAGE => found.usage = Some(KeyUsage::from_der(value)?),
                 EXTENDED_KEY_USAGE => found.purposes = Some(ExtendedKeyUsage::from_der(value)?.0),
                 SUBJECT_ALT_NAME => found.host_names = host_names(&SubjectAltName::from_der(value)?),
-                // Name constraints are honoured, critical or not.
+                // Name constraints are not implemented, so they are rejected, critical or not.
                 NAME_CONSTRAINTS => {
                     return Err(X509Error::NameConstraints { subject: subject.to_owned() });
                 }
@@ -60,15 +60,15 @@ impl Extensions {
         Ok(found)
     }
 
-    /// Whether the key may certify others, of whom `below` intermediates stand between it and the leaf.
+    /// Whether the key may certify others, with `below` intermediates between it and the leaf.
     pub fn may_certify(&self, below: usize) -> bool {
         let long_enough = self.path_limit.is_none_or(|limit| below <= limit.into());
         let allowed = self.usage.as_ref().is_none_or(KeyUsage::key_cert_sign);
         self.is_authority && long_enough && allowed
     }
 
-    /// Whether the key may do what a leaf's key does in a handshake: an RSA server's deciphers, an RSA client's
-    /// signs, and points agree.
+    /// Whether key usage permits a leaf's key in a handshake: an RSA server's to encipher keys, an RSA client's to
+    /// sign, an EC key to agree on a secret.
     pub fn may_take_part(&self, holder: Holder, is_rsa: bool) -> bool {
         let needed = match (is_rsa, holder) {
             (true, Holder::Server) => KeyUsage::key_encipherment,
@@ -78,7 +78,7 @@ impl Extensions {
         self.usage.as_ref().is_none_or(needed)
     }
 
-    /// Whether the certificate is one for such a holder, or for its issuers.
+    /// Whether extended key usage permits this holder.
     pub fn is_for(&self, holder: Holder) -> bool {
         let wanted = match holder {
             Holder::Server => SERVER_AUTHENTICATION,

@@ -11,7 +11,7 @@ use x509_cert::spki::SubjectPublicKeyInfoOwned;
 const RSA_ENCRYPTION: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.1");
 const EC_PUBLIC_KEY: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.2.1");
 
-/// The curves under the names that X.509 has for them (SEC 2, X9.62, WAP-261 appendix A).
+/// The curves by their object identifiers (SEC 2, X9.62, WAP-261 appendix A).
 const CURVES: [(ObjectIdentifier, Curve); 15] = [
     (ObjectIdentifier::new_unwrap("2.23.43.1.4.1"), Curve::Wtls1),
     (ObjectIdentifier::new_unwrap("1.3.132.0.1"), Curve::Sect163k1),
@@ -30,10 +30,10 @@ const CURVES: [(ObjectIdentifier, Curve); 15] = [
     (ObjectIdentifier::new_unwrap("1.3.132.0.17"), Curve::Sect283r1),
 ];
 
-/// A key in the forms that the engine knows.
+/// A key in a supported form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum SubjectKey {
-    /// Re-encoded as in a WTLS certificate, which the pre-master secret ends with.
+    /// Re-encoded as in a WTLS certificate. The pre-master secret ends with this encoding.
     Rsa(EncodedRsaKey),
     Ec(CertifiedPoint),
 }

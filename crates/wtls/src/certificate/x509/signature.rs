@@ -7,7 +7,7 @@ use x509_cert::der::asn1::{BitString, ObjectIdentifier, UintRef};
 use x509_cert::der::{self, Decode, Reader, SliceReader};
 use x509_cert::spki::AlgorithmIdentifierOwned;
 
-/// What stands before the hash in an RSA signature: the DER of a DigestInfo up to the hash (RFC 8017, section 9.2, note 1).
+/// The bytes before the hash in an RSA signature: the start of a DigestInfo in DER (RFC 8017, section 9.2, note 1).
 fn digest_info(hash: SignatureHash) -> &'static [u8] {
     match hash {
         SignatureHash::Sha1 => {
@@ -46,7 +46,7 @@ const ALGORITHMS: [(ObjectIdentifier, SignatureAlgorithm, SignatureHash); 8] = {
     ]
 };
 
-/// The algorithms that people may well have, by the names that they know.
+/// The common names of well-known unsupported algorithms.
 fn in_words(algorithm: ObjectIdentifier) -> String {
     let oid = algorithm.to_string();
     let name = match oid.as_str() {
@@ -69,7 +69,7 @@ pub(in super::super) struct Signature {
 }
 
 impl Signature {
-    /// `algorithms`: inside what is signed and outside, which must agree.
+    /// `algorithms`: the identifiers inside and outside the signed part, which must be equal.
     pub fn read(
         algorithms: (&AlgorithmIdentifierOwned, &AlgorithmIdentifierOwned),
         bytes: &BitString,
@@ -108,8 +108,8 @@ impl Signature {
     }
 }
 
-/// Both numbers of an ECDSA signature at the length of the order, as WTLS has them; `None` where they are not
-/// two numbers of that length.
+/// The two numbers of an ECDSA signature, padded to the length of the order as in WTLS. `None` if the signature does
+/// not consist of two such numbers.
 fn halves(signature: &[u8], order_bytes: usize) -> Option<Vec<u8>> {
     let mut reader = SliceReader::new(signature).ok()?;
     let numbers = reader.sequence(|reader| {
