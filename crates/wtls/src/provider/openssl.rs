@@ -1,8 +1,8 @@
 //! The primitives from OpenSSL.
 //!
-//! The low-level functions are used on purpose: they are the only ones with RC5 of a chosen number
-//! of rounds, take randomness as an argument where ours must, and cost no fetches. Curve groups are
-//! made once, when the provider is; nothing else outlives a call.
+//! The low-level functions are used because only they support RC5 with a chosen number of rounds, they work with the
+//! caller's randomness, and they need no algorithm fetches. Curve groups are created once, with the provider; data for
+//! the decompression of points, once per process.
 
 mod cipher;
 mod compression;
@@ -22,7 +22,7 @@ use crate::numbers::{BulkCipher, HashAlgorithm, PointForm};
 use ::openssl::error::ErrorStack;
 use zeroize::Zeroizing;
 
-/// The provider. Make one and share it: it holds the groups of all curves.
+/// The provider. Create one and share it: it contains the groups of all curves.
 pub struct OpenSsl {
     curves: ec::Curves,
 }
@@ -68,7 +68,7 @@ impl From<ErrorStack> for CryptoError {
 }
 
 impl OpenSsl {
-    /// Makes the groups of all curves.
+    /// Creates the groups of all curves.
     pub fn new() -> Result<Self, CryptoError> {
         Ok(Self { curves: ec::Curves::new()? })
     }

@@ -5,9 +5,8 @@ use crate::numbers::{BLOCK_BYTES, BulkCipher};
 use libc::{c_int, c_long};
 use std::mem::MaybeUninit;
 
-/// Encrypts or decrypts whole blocks in place. The caller gives a key as long as the cipher's, and
-/// whole blocks; anything else is a fault of this crate and leaves the data as it is. `direction` is
-/// one of [`ffi::ENCRYPT`] and [`ffi::DECRYPT`].
+/// Encrypts or decrypts whole blocks in place. The key must have the cipher's length; otherwise, or with a partial
+/// block, this crate has a bug and the data is not changed. `direction` is [`ffi::ENCRYPT`] or [`ffi::DECRYPT`].
 pub fn cbc(cipher: BulkCipher, key: &[u8], iv: &[u8; 8], data: &mut [u8], direction: c_int) {
     let whole = data.len().is_multiple_of(BLOCK_BYTES) && key.len() == cipher.key_bytes();
     debug_assert!(whole, "{cipher} with {} key bytes, {} data bytes", key.len(), data.len());
@@ -23,12 +22,11 @@ pub fn cbc(cipher: BulkCipher, key: &[u8], iv: &[u8; 8], data: &mut [u8], direct
         BulkCipher::Rc5Cbc40 | BulkCipher::Rc5Cbc56 | BulkCipher::Rc5Cbc | BulkCipher::Rc5Cbc64 => {
             let rounds = cipher.rc5_rounds().unwrap_or(12).into();
             let mut schedule = MaybeUninit::uninit();
-            // SAFETY: the key has the 16 bytes that are announced (`whole`). set_key fails only for keys
-            // of more than 255 bytes, and then the schedule is not used; otherwise it writes the rounds,
-            // of which 12 and 16 are taken as they are, and the 2 * (rounds + 1) words of the schedule
-            // that so many rounds read: the 34 that there are hold those of 16. `length` bytes can be
-            // read and written at `data`, the iv has 8; they are whole blocks, and work in place is
-            // allowed. Nothing is kept beyond the call.
+            // SAFETY: the key has the declared 16 bytes (`whole`). set_key fails only for keys of more than 255
+            // bytes, and then the schedule is not used. Otherwise it writes the number of rounds, 12 or 16, and
+            // the 2 * (rounds + 1) words that this number of rounds reads; the array has 34, enough for 16.
+            // `length` bytes at `data` are readable and writable and consist of whole blocks, and encryption in
+            // place is allowed; the IV has 8 bytes. No pointer is kept after the call.
             unsafe {
                 if ffi::RC5_32_set_key(schedule.as_mut_ptr(), 16, key.as_ptr(), rounds) != 1 {
                     debug_assert!(false, "the key schedule of {cipher}");
@@ -41,9 +39,8 @@ pub fn cbc(cipher: BulkCipher, key: &[u8], iv: &[u8; 8], data: &mut [u8], direct
         BulkCipher::IdeaCbc40 | BulkCipher::IdeaCbc56 | BulkCipher::IdeaCbc | BulkCipher::IdeaCbc64 => {
             let mut encrypt = MaybeUninit::<ffi::IdeaKey>::uninit();
             let mut decrypt = MaybeUninit::<ffi::IdeaKey>::uninit();
-            // SAFETY: the key has the 16 bytes that are read (`whole`). The first schedule is filled by a
-            // function that cannot fail before it is used, and the second one from it likewise. Data and
-            // iv as above.
+            // SAFETY: the key has the 16 bytes that are read (`whole`). Both functions that fill a schedule cannot
+            // fail, and each schedule is filled before its use. Data and IV as above.
             unsafe {
                 ffi::IDEA_set_encrypt_key(key.as_ptr(), encrypt.as_mut_ptr());
                 let schedule = if direction == ffi::ENCRYPT {
@@ -57,8 +54,8 @@ pub fn cbc(cipher: BulkCipher, key: &[u8], iv: &[u8; 8], data: &mut [u8], direct
         }
         BulkCipher::DesCbc40 | BulkCipher::DesCbc => {
             let mut schedule = MaybeUninit::<ffi::DesKey>::uninit();
-            // SAFETY: the key has the 8 bytes that are read (`whole`), and fills the schedule by a
-            // function that cannot fail. Data and iv as above.
+            // SAFETY: the key has the 8 bytes that are read (`whole`). The function that fills the schedule cannot
+            // fail. Data and IV as above.
             unsafe {
                 ffi::DES_set_key_unchecked(key.as_ptr(), schedule.as_mut_ptr());
                 let schedule = schedule.as_mut_ptr();
@@ -68,8 +65,8 @@ pub fn cbc(cipher: BulkCipher, key: &[u8], iv: &[u8; 8], data: &mut [u8], direct
         BulkCipher::TripleDesCbcEde => {
             let mut schedules = [const { MaybeUninit::<ffi::DesKey>::uninit() }; 3];
             let [first, second, third] = &mut schedules;
-            // SAFETY: the key has 24 bytes (`whole`), of which each schedule is filled from 8 by a
-            // function that cannot fail. Data and iv as above.
+            // SAFETY: the key has 24 bytes (`whole`), 8 for each schedule. The function that fills the schedules
+            // cannot fail. Data and IV as above.
             unsafe {
                 ffi::DES_set_key_unchecked(key.as_ptr(), first.as_mut_ptr());
                 ffi::DES_set_key_unchecked(key.as_ptr().add(8), second.as_mut_ptr());

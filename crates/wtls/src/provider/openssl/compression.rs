@@ -1,14 +1,14 @@
 //! Compressed points.
 //!
-//! A point is sent as x and one bit that tells the two y of it apart (SEC 1, section 2.3.4). OpenSSL decodes a compressed
-//! point from nothing but the curve; here what depends on the curve alone is computed once.
+//! A compressed point is x and one bit that selects one of the two y (SEC 1, section 2.3.4). OpenSSL decodes it without
+//! precomputation; here, the values that depend only on the curve are computed once.
 //!
-//! - Over GF(2^m) the quotient z = y/x solves z² + z = x + a + b/x². For odd m one solution is the half-trace of the right
-//!   side, for which OpenSSL squares m times at every point. But the half-trace is linear: those of the odd powers of the
-//!   field's generator add up to that of any element, for an even power's follows from that of its root.
-//! - Modulo a prime that is 3 modulo 4, y is a power of x³ + ax + b, for which the prime's length is known beforehand.
+//! - Over GF(2^m) the quotient z = y/x solves z² + z = x + a + b/x². For odd m, one solution is the half-trace of the
+//!   right side, for which OpenSSL squares m times for each point. The half-trace is linear, and that of an even power
+//!   of the field's generator follows from that of its root. So those of the odd powers yield that of any element.
+//! - Modulo a prime that is 3 modulo 4, y is a power of x³ + ax + b, computed with a fixed number of words ([`Field`]).
 //!
-//! Whether there is such a point at all shows when the coordinates are set: OpenSSL checks the curve's equation.
+//! When the coordinates are set, OpenSSL checks the curve's equation, which shows whether the point exists.
 
 use super::ffi;
 use super::field::{Field, Number, bytes, number};
@@ -21,7 +21,7 @@ use openssl::ec::{EcGroupRef, EcPoint};
 use openssl::error::ErrorStack;
 use std::sync::OnceLock;
 
-/// Finds the y of a curve's points.
+/// Computes the y-coordinates of a curve's compressed points.
 pub enum Decompressor {
     /// Over GF(2^m).
     Binary(Binary),
@@ -29,7 +29,7 @@ pub enum Decompressor {
 }
 
 impl Decompressor {
-    /// That of a curve, made when it is first asked for; none where OpenSSL does it as well.
+    /// The decompressor of a curve, created at its first use. `None` if OpenSSL decodes the curve's points.
     pub fn of(curve: Curve, group: &EcGroupRef) -> Option<&'static Self> {
         static MADE: [OnceLock<Option<Decompressor>>; Curve::ALL.len()] =
             [const { OnceLock::new() }; Curve::ALL.len()];
@@ -43,13 +43,13 @@ impl Decompressor {
         })
     }
 
-    /// The point of an x-coordinate and the bit that was sent with it, if there is one.
+    /// The point with this x-coordinate and bit; an error if there is none.
     pub fn point(&self, group: &EcGroupRef, x: &[u8], bit: bool) -> Result<EcPoint, CryptoError> {
         let mut context = BigNumContext::new()?;
         let octets = x;
         let x = BigNum::from_slice(octets)?;
         let y = match self {
-            // Of an x that is 0 there is a point, but of order 2.
+            // The point with x = 0 has order 2, so it is rejected.
             Self::Binary(curve) if (1..=curve.degree as i32).contains(&x.num_bits()) => {
                 curve.y(&x, bit, &mut context)?
             }
@@ -67,18 +67,18 @@ struct Modular<const N: usize> {
     field: Field<N>,
     a: Number<N>,
     b: Number<N>,
-    /// A quarter of the number behind the prime: a square to this power is its root.
+    /// (p + 1) / 4. A square raised to this power is its square root.
     exponent: Number<N>,
 }
 
-/// Finds the y of a curve modulo a prime.
+/// Computes the y-coordinates of a curve modulo a prime.
 pub trait Prime: Send + Sync {
-    /// The y-coordinate that goes with x, where there is one, else any number; `None` where x is no element of the field.
+    /// The y-coordinate for x, or any number if there is none; `None` if x is not an element of the field.
     fn y(&self, x: &[u8], bit: bool) -> Option<Vec<u8>>;
 }
 
 impl dyn Prime {
-    /// Of a group whose prime is 3 modulo 4.
+    /// For a group whose prime is 3 modulo 4; otherwise `None`.
     fn new(group: &EcGroupRef) -> Result<Option<Box<Self>>, ErrorStack> {
         let mut context = BigNumContext::new()?;
         let (mut prime, mut a, mut b) = (BigNum::new()?, BigNum::new()?, BigNum::new()?);
@@ -99,7 +99,7 @@ impl dyn Prime {
 }
 
 impl<const N: usize> Modular<N> {
-    /// From prime, a, b and exponent; `None` where they are too long.
+    /// From prime, a, b and exponent; `None` if they are too long.
     fn of([prime, a, b, exponent]: &[Vec<u8>; 4]) -> Option<Box<dyn Prime>> {
         let field = Field::<N>::new(number(prime)?);
         let (a, b) = (field.enter(&number(a)?), field.enter(&number(b)?));
@@ -123,18 +123,18 @@ impl<const N: usize> Prime for Modular<N> {
 /// Words of the largest binary field.
 const WORDS: usize = 283_usize.div_ceil(64);
 
-/// Coefficients, the lowest first.
+/// The coefficients of a polynomial, in 64-bit words, the lowest first.
 type Element = [u64; WORDS];
 
-/// A curve over GF(2^m), m being odd.
+/// A curve over GF(2^m) with odd m.
 pub struct Binary {
     degree: usize,
     polynomial: BigNum,
-    /// Its exponents downwards, ended by -1, as OpenSSL takes them.
+    /// Its exponents in descending order, terminated by -1, as OpenSSL expects them.
     exponents: [c_int; 6],
     a: BigNum,
     b: BigNum,
-    /// Of the first, third, fifth … power of the generator.
+    /// The half-traces of the first, third, fifth … power of the generator.
     half_traces: Vec<Element>,
 }
 
@@ -144,7 +144,7 @@ impl Binary {
         let (mut polynomial, mut a, mut b) = (BigNum::new()?, BigNum::new()?, BigNum::new()?);
         group.components_gf2m(&mut polynomial, &mut a, &mut b, &mut context)?;
         let mut exponents = [0; 6];
-        // SAFETY: the number is live, and the array has room for the terms of a pentanomial and their end.
+        // SAFETY: the number is valid; the array has space for a pentanomial's exponents and the terminator.
         unsafe {
             ffi::BN_GF2m_poly2arr(polynomial.as_ptr(), exponents.as_mut_ptr(), exponents.len() as c_int);
         }
@@ -170,7 +170,7 @@ impl Binary {
 
     fn square(&self, of: &BigNumRef, context: &mut BigNumContextRef) -> Result<BigNum, ErrorStack> {
         let result = BigNum::new()?;
-        // SAFETY: all are live and the exponents end as they should; nothing is kept beyond the call.
+        // SAFETY: all numbers are valid and the exponents are terminated; no pointer is kept after the call.
         let done = unsafe {
             let (exponents, context) = (self.exponents.as_ptr(), context.as_ptr());
             ffi::BN_GF2m_mod_sqr_arr(result.as_ptr(), of.as_ptr(), exponents, context)
@@ -178,11 +178,11 @@ impl Binary {
         if done == 1 { Ok(result) } else { Err(ErrorStack::get()) }
     }
 
-    /// The y-coordinate that goes with x, where there is one; else any number.
+    /// The y-coordinate for x, or any number if there is none.
     fn y(&self, x: &BigNumRef, bit: bool, context: &mut BigNumContextRef) -> Result<BigNum, ErrorStack> {
         let squared = self.square(x, context)?;
         let right = BigNum::new()?;
-        // SAFETY: all are live, and x is not zero; nothing is kept beyond the call.
+        // SAFETY: all numbers are valid, and x is not zero; no pointer is kept after the call.
         let done = unsafe {
             let (b, polynomial) = (self.b.as_ptr(), self.polynomial.as_ptr());
             ffi::BN_GF2m_mod_div(right.as_ptr(), b, squared.as_ptr(), polynomial, context.as_ptr())
@@ -194,7 +194,7 @@ impl Binary {
         let mut z = self.solve(element(&right)?);
         z[0] = z[0] & !1 | u64::from(bit);
         let y = BigNum::new()?;
-        // SAFETY: all are live and the exponents end as they should; nothing is kept beyond the call.
+        // SAFETY: all numbers are valid and the exponents are terminated; no pointer is kept after the call.
         let done = unsafe {
             let (z, exponents) = (from_element(&z)?, self.exponents.as_ptr());
             ffi::BN_GF2m_mod_mul_arr(y.as_ptr(), x.as_ptr(), z.as_ptr(), exponents, context.as_ptr())
@@ -202,10 +202,10 @@ impl Binary {
         if done == 1 { Ok(y) } else { Err(ErrorStack::get()) }
     }
 
-    /// One of the two solutions of z² + z = c, which differ by 1, where there are any.
+    /// One of the two solutions of z² + z = c, if there are any. They differ by 1.
     fn solve(&self, mut c: Element) -> Element {
         let mut z = [0; WORDS];
-        // The half-trace of g^2i is that of g^i, and g^i, up to 1.
+        // The half-trace of g^2i is that of g^i plus g^i, except for a difference of 1.
         for root in (1..=(self.degree - 1) / 2).rev() {
             let set = bit(&c, 2 * root) << (root % 64);
             c[root / 64] ^= set;
@@ -225,7 +225,7 @@ fn bit(element: &Element, place: usize) -> u64 {
 
 fn add(one: &BigNumRef, other: &BigNumRef) -> Result<BigNum, ErrorStack> {
     let sum = BigNum::new()?;
-    // SAFETY: all are live; nothing is kept beyond the call.
+    // SAFETY: all numbers are valid; no pointer is kept after the call.
     let done = unsafe { ffi::BN_GF2m_add(sum.as_ptr(), one.as_ptr(), other.as_ptr()) };
     if done == 1 { Ok(sum) } else { Err(ErrorStack::get()) }
 }
@@ -258,7 +258,7 @@ mod tests {
             .collect()
     }
 
-    /// What OpenSSL makes of a compressed point, uncompressed; `None` where it is none.
+    /// A compressed point that OpenSSL decoded, in uncompressed form; `None` if OpenSSL rejects it.
     fn openssls(group: &EcGroupRef, octets: &[u8]) -> Option<Vec<u8>> {
         let mut context = BigNumContext::new().unwrap();
         let point = EcPoint::from_bytes(group, octets, &mut context).ok()?;
@@ -272,7 +272,7 @@ mod tests {
         point.to_bytes(group, PointConversionForm::UNCOMPRESSED, &mut context).ok()
     }
 
-    /// Its prime is 1 modulo 2^96.
+    /// The prime of P-224 is 1 modulo 2^96.
     #[test]
     fn p224_is_left_to_openssl() {
         let group = EcGroup::from_curve_name(openssl::nid::Nid::SECP224R1).unwrap();
@@ -295,14 +295,14 @@ mod tests {
     }
 
     proptest! {
-        /// Half of all x have a point; elsewhere both refuse, as both do where x is no element of the field.
+        /// Half of all x have a point. Both implementations reject the others, and x outside the field.
         #[test]
         fn any_x_has_openssls_point_or_none(bytes in prop::collection::vec(any::<u8>(), 36), bit: bool, top: u8) {
             for (curve, group) in curves() {
                 let mut octets = vec![2 + u8::from(bit)];
                 octets.extend_from_slice(&bytes[..curve.field_bytes()]);
                 let excess_bits = 8 * curve.field_bytes() as u32 - curve.field_bits();
-                // One in sixteen is left too large.
+                // One in sixteen remains too large.
                 if top >= 16 {
                     octets[1] &= 0xFF >> excess_bits;
                 }

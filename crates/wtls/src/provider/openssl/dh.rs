@@ -12,7 +12,7 @@ pub struct Public {
     value: BigNum,
 }
 
-/// An exponent and its value.
+/// An exponent and its public value.
 pub struct Private {
     pub group: Arc<DhGroup>,
     exponent: BigNum,
@@ -38,8 +38,8 @@ impl Private {
     pub fn generate(group: &Arc<DhGroup>, random: &mut dyn Random) -> Result<Self, CryptoError> {
         let mut bytes = Zeroizing::new(vec![0; group.exponent_bytes]);
         random.fill(&mut bytes);
-        // A full-length exponent must stay below the prime; one bit less makes sure of it. Where the
-        // prime's first byte is 1, that leaves nothing of the exponent's.
+        // A full-length exponent must be below the prime, so it has at least one bit less. If the prime's first byte
+        // is 1, the exponent's first byte is 0.
         if group.exponent_bytes == group.prime.len() {
             bytes[0] &= u8::MAX.checked_shr(1 + group.prime[0].leading_zeros()).unwrap_or(0);
         }
@@ -55,7 +55,7 @@ impl Private {
         Ok(Self { group: Arc::clone(group), exponent, value })
     }
 
-    /// As long as the prime, so that a handshake has the same size every time.
+    /// The public value, padded to the length of the prime, so that the size of a handshake is constant.
     pub fn public_value(&self) -> Result<Vec<u8>, CryptoError> {
         Ok(self.value.to_vec_padded(self.group.prime.len() as i32)?)
     }

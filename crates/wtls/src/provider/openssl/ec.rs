@@ -20,7 +20,7 @@ use zeroize::Zeroizing;
 pub struct Public {
     pub curve: Curve,
     point: EcPoint,
-    /// OpenSSL's form of a verification key, made when first used.
+    /// The key in OpenSSL's form for verification, created at its first use.
     verification_key: OnceLock<EcKey<pkey::Public>>,
 }
 
@@ -37,7 +37,7 @@ struct Entry {
     order: BigNum,
 }
 
-/// The groups of all curves, made once: making one costs as much as a small handshake.
+/// The groups of all curves, created once: the creation of a group takes as long as a small handshake.
 pub struct Curves {
     entries: Vec<Entry>,
 }
@@ -104,12 +104,12 @@ impl Curves {
         self.key_of(curve, self.random_scalar(curve, random)?)
     }
 
-    /// A number from 1 to the order less 1, each as likely as the others.
+    /// A uniformly distributed number from 1 to the order minus 1.
     fn random_scalar(&self, curve: Curve, random: &mut dyn Random) -> Result<BigNum, CryptoError> {
         let order = &self.entry(curve).order;
         let excess_bits = curve.order_bytes() as u32 * 8 - curve.order_bits();
         let mut bytes = Zeroizing::new(vec![0; curve.order_bytes()]);
-        // Each turn succeeds with probability one half or more, unless the source is broken.
+        // Each iteration succeeds with probability one half or more, unless the source is broken.
         for _ in 0..256 {
             random.fill(&mut bytes);
             bytes[0] &= 0xFF >> excess_bits;
@@ -195,13 +195,13 @@ impl Curves {
         };
         match signature.verify(hash, verification_key) {
             Ok(true) => Ok(()),
-            // r or s out of range is an error to OpenSSL, to us a signature that does not verify.
+            // For OpenSSL, r or s out of range is an error; here, the signature does not verify.
             Ok(false) | Err(_) => Err(CryptoError::BadSignature),
         }
     }
 }
 
-/// Signs with a given nonce; none if OpenSSL asks for another one because s came out as zero.
+/// Signs with a given nonce. `None` if s is zero, so that another nonce is needed.
 fn sign_with(
     hash: &[u8],
     inverse_nonce: &BigNumRef,
@@ -209,8 +209,8 @@ fn sign_with(
     key: &EcKey<pkey::Private>,
 ) -> Result<Option<EcdsaSig>, CryptoError> {
     let length = i32::try_from(hash.len()).map_err(|_| CryptoError::WrongKeyKind)?;
-    // SAFETY: all pointers are good for the call, which keeps none of them; a non-null result is
-    // a signature that we own.
+    // SAFETY: all pointers are valid during the call, which keeps none of them. The caller owns a signature that is
+    // not null.
     unsafe {
         let signature =
             ffi::ECDSA_do_sign_ex(hash.as_ptr(), length, inverse_nonce.as_ptr(), r.as_ptr(), key.as_ptr());
@@ -235,7 +235,7 @@ fn has_small_order(curve: Curve, x: &[u8]) -> bool {
     leading.iter().all(|byte| *byte == 0) && *last <= greatest
 }
 
-/// OpenSSL's number of a curve, which it knows by the same name.
+/// The NID of a curve, by the name that OpenSSL shares.
 pub fn nid(curve: Curve) -> Result<Nid, ErrorStack> {
     Ok(Asn1Object::from_str(curve.standard_name())?.nid())
 }

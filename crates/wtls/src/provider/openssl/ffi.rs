@@ -7,7 +7,7 @@ use openssl_sys::{BIGNUM, BN_CTX, EC_KEY, ECDSA_SIG, SHA_CTX};
 pub const ENCRYPT: c_int = 1;
 pub const DECRYPT: c_int = 0;
 
-/// RC5_32_KEY: the greatest number of rounds it has room for is 16.
+/// RC5_32_KEY, with space for 16 rounds.
 #[repr(C)]
 pub struct Rc5Key {
     rounds: c_int,

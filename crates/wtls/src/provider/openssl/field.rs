@@ -1,12 +1,12 @@
-//! Arithmetic modulo a prime of a known number of words, for the one thing here that takes hundreds of multiplications:
-//! square roots. OpenSSL's numbers are of any length, and at this one spend more time on that than on multiplying.
+//! Arithmetic modulo a prime with a fixed number of words, for square roots, which need hundreds of multiplications.
+//! OpenSSL's numbers have any length, and at these sizes their management takes longer than the multiplication.
 //!
-//! Times depend on the values. Use it for what everybody may know.
+//! Computing times depend on the values. Use it only for public values.
 
 /// Words of the longest prime here.
 const MAX_WORDS: usize = 4;
 
-/// A number below the modulus, the lowest word first.
+/// A number below the modulus; the lowest word is first.
 pub type Number<const N: usize> = [u64; N];
 
 /// A product, of which 2N words are used.
@@ -15,26 +15,26 @@ type Product = [u64; 2 * MAX_WORDS];
 /// Numbers modulo a prime.
 pub struct Field<const N: usize> {
     prime: Number<N>,
-    /// The prime, shifted to fill its words where products are folded: what numbers are kept modulo.
+    /// The modulus of stored numbers: the prime, which [`Reduction::Fold`] shifts so that it fills its words.
     modulus: Number<N>,
     reduction: Reduction<N>,
 }
 
-/// How a product becomes a number again.
+/// How a product is reduced to N words.
 enum Reduction<const N: usize> {
-    /// The modulus is 2^(64 N) less this word, so what a product has above its lower half goes there times the word. The
-    /// modulus is the prime times 2^shift, and numbers are kept as they are.
+    /// The modulus is 2^(64 N) minus `word`, so the upper half of a product, times `word`, is added to its lower half.
+    /// The modulus is the prime times 2^shift. Numbers are stored as they are.
     Fold { word: u64, shift: u32 },
-    /// As Montgomery proposed: numbers are kept times 2^(64 N).
+    /// Montgomery reduction: numbers are stored multiplied by 2^(64 N).
     Montgomery {
         /// Minus the inverse of the modulus, modulo 2^64.
         inverse: u64,
-        /// 2^(128 N), by which a number becomes one of the field.
+        /// 2^(128 N), which converts a number into the stored form.
         radix_squared: Number<N>,
     },
 }
 
-/// Words from big-endian bytes; `None` where there are too many.
+/// Words from big-endian bytes; `None` if there are too many.
 pub fn number<const N: usize>(bytes: &[u8]) -> Option<Number<N>> {
     let mut words = bytes.rchunks(8).map(|word| word.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte)));
     let number = std::array::from_fn(|_| words.next().unwrap_or(0));
@@ -50,14 +50,14 @@ pub fn bytes<const N: usize>(number: &Number<N>) -> Vec<u8> {
     bytes
 }
 
-/// `sum + one * other + carry`, and what does not fit.
+/// `sum + one * other + carry`: the low word, and the carry.
 #[inline(always)]
 fn multiply_add(sum: u64, one: u64, other: u64, carry: u64) -> (u64, u64) {
     let total = u128::from(sum) + u128::from(one) * u128::from(other) + u128::from(carry);
     (total as u64, (total >> 64) as u64)
 }
 
-/// `one + other + carry`, and what does not fit.
+/// `one + other + carry`: the low word, and the carry.
 #[inline(always)]
 fn add_carry(one: u64, other: u64, carry: u64) -> (u64, u64) {
     let total = u128::from(one) + u128::from(other) + u128::from(carry);
@@ -69,7 +69,7 @@ fn power_of_two<const N: usize>(bits: u32) -> Number<N> {
     std::array::from_fn(|place| if place == 0 { 1 << bits } else { 0 })
 }
 
-/// A number times 2^bits, without what does not fit.
+/// A number times 2^bits, without the overflow.
 fn shifted_left<const N: usize>(number: &Number<N>, bits: u32) -> Number<N> {
     std::array::from_fn(|place| {
         let below = if place == 0 { 0 } else { number[place - 1] };
@@ -77,7 +77,7 @@ fn shifted_left<const N: usize>(number: &Number<N>, bits: u32) -> Number<N> {
     })
 }
 
-/// A number divided by 2^bits, without the rest.
+/// A number divided by 2^bits, without the remainder.
 fn shifted_right<const N: usize>(number: &Number<N>, bits: u32) -> Number<N> {
     std::array::from_fn(|place| {
         let above = number.get(place + 1).copied().unwrap_or(0);
@@ -86,7 +86,7 @@ fn shifted_right<const N: usize>(number: &Number<N>, bits: u32) -> Number<N> {
 }
 
 impl<const N: usize> Field<N> {
-    /// Numbers modulo an odd one.
+    /// The field of an odd modulus.
     pub fn new(prime: Number<N>) -> Self {
         let shift = prime[N - 1].leading_zeros();
         let filled = shifted_left(&prime, shift % 64);
@@ -94,7 +94,7 @@ impl<const N: usize> Field<N> {
             let reduction = Reduction::Fold { word: filled[0].wrapping_neg(), shift };
             return Self { prime, modulus: filled, reduction };
         }
-        // Each step doubles the bits that are right; an odd number is its own inverse modulo 8.
+        // Each step doubles the number of correct bits. An odd number is its own inverse modulo 8.
         let mut inverse = prime[0];
         for _ in 0..5 {
             inverse = inverse.wrapping_mul(2_u64.wrapping_sub(prime[0].wrapping_mul(inverse)));
@@ -115,7 +115,7 @@ impl<const N: usize> Field<N> {
         number.iter().rev().lt(self.prime.iter().rev())
     }
 
-    /// A number as the field keeps it.
+    /// Converts a number into the stored form.
     pub fn enter(&self, number: &Number<N>) -> Number<N> {
         match &self.reduction {
             Reduction::Fold { .. } => *number,
@@ -123,10 +123,10 @@ impl<const N: usize> Field<N> {
         }
     }
 
-    /// A number as it is.
+    /// Converts a number from the stored form.
     pub fn leave(&self, number: &Number<N>) -> Number<N> {
         match self.reduction {
-            // What is left of 2^shift times the number, modulo 2^shift times the prime, is 2^shift times what is wanted.
+            // The number times 2^shift, modulo the prime times 2^shift, is the result times 2^shift.
             Reduction::Fold { shift, .. } => {
                 shifted_right(&self.multiply(number, &power_of_two(shift)), shift)
             }
@@ -134,7 +134,7 @@ impl<const N: usize> Field<N> {
         }
     }
 
-    /// The prime less a number, as it is, that is not 0.
+    /// The prime minus a number other than 0, which is not in the stored form.
     pub fn negative(&self, number: &Number<N>) -> Number<N> {
         less(&self.prime, number)
     }
@@ -149,7 +149,7 @@ impl<const N: usize> Field<N> {
         self.reduced(&sum, carry)
     }
 
-    /// Both as the field keeps them.
+    /// The product of two numbers in the stored form.
     pub fn multiply(&self, one: &Number<N>, other: &Number<N>) -> Number<N> {
         let mut product = [0; 2 * MAX_WORDS];
         for place in 0..N {
@@ -163,7 +163,7 @@ impl<const N: usize> Field<N> {
         self.reduce(product)
     }
 
-    /// A number times itself: each product of two different words is computed once.
+    /// The square of a number: each product of two different words is computed once.
     pub fn square(&self, of: &Number<N>) -> Number<N> {
         let mut product = [0; 2 * MAX_WORDS];
         for place in 0..N {
@@ -214,8 +214,8 @@ impl<const N: usize> Field<N> {
         }
     }
 
-    /// A power; the exponent is a number as it is. One that begins with a long run of ones, as those for square roots
-    /// modulo primes just below a power of two do, takes little more than its squarings.
+    /// A power of a number in the stored form; the exponent is not in this form. If the exponent begins with a long
+    /// run of ones, as for square roots modulo primes just below a power of two, most operations are squarings.
     pub fn power(&self, base: &Number<N>, exponent: &Number<N>) -> Number<N> {
         let bit = |place: usize| exponent[place / 64] >> (place % 64) & 1 == 1;
         let bits = (0..64 * N).rev().find(|place| bit(*place)).map_or(0, |top| top + 1);
@@ -223,7 +223,7 @@ impl<const N: usize> Field<N> {
         let Some(doublings) = run.checked_ilog2() else {
             return self.enter(&power_of_two(0));
         };
-        // A run of ones behind itself is twice as long; so it grows as the bits of its length say.
+        // The exponent of 2n ones is that of n ones, shifted by n, plus that of n ones. For one more: square, multiply.
         let mut result = *base;
         for place in (0..doublings).rev() {
             let half = result;
@@ -244,7 +244,7 @@ impl<const N: usize> Field<N> {
         result
     }
 
-    /// Takes the modulus away once where the number, with what stands above it, is not below it.
+    /// Subtracts the modulus once if the number, with the word `above` it, is not below the modulus.
     #[inline(always)]
     fn reduced(&self, number: &Number<N>, above: u64) -> Number<N> {
         let is_below = above == 0 && number.iter().rev().lt(self.modulus.iter().rev());
@@ -270,7 +270,7 @@ mod tests {
     use openssl::bn::{BigNum, BigNumContext};
     use proptest::prelude::*;
 
-    /// The same by OpenSSL.
+    /// Compares each operation with OpenSSL's.
     fn check<const N: usize>(modulus: &[u8], one: &[u8], other: &[u8]) -> Result<(), TestCaseError> {
         let mut context = BigNumContext::new().unwrap();
         let big = |bytes: &[u8]| BigNum::from_slice(bytes).unwrap();
@@ -300,7 +300,7 @@ mod tests {
     }
 
     proptest! {
-        /// Odd moduli of any size, those that fill their words among them.
+        /// Odd moduli of several sizes, including those that fill their words.
         #[test]
         fn arithmetic_is_openssls(
             mut modulus in prop::collection::vec(any::<u8>(), 32),
@@ -314,7 +314,7 @@ mod tests {
                 let mut modulus = modulus[32 - length..].to_vec();
                 modulus[0] |= if full { 0xFF } else { 1 };
                 if near {
-                    // So near a power of two that products are folded.
+                    // Close enough to a power of two for `Fold`.
                     modulus[..length - 4].fill(0xFF);
                 }
                 match length {

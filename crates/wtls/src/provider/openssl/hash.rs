@@ -1,5 +1,5 @@
-//! SHA-1 and MD5, and what WTLS builds of them. A MAC key is hashed in once and the state copied,
-//! which nearly halves the work of the PRF.
+//! SHA-1, MD5, HMAC and the PRF. The hash state after an HMAC key is computed once and copied, which nearly halves the
+//! work of the PRF.
 
 use super::ffi;
 use crate::crypto::Digest;
@@ -41,7 +41,7 @@ impl State {
     }
 
     fn update(&mut self, data: &[u8]) {
-        // SAFETY: the context was initialised and the pointer is good for `data.len()` bytes.
+        // SAFETY: the context was initialised, and the pointer is valid for `data.len()` bytes.
         unsafe {
             match self {
                 Self::Sha1(context) => SHA1_Update(context, data.as_ptr().cast(), data.len()),
@@ -50,7 +50,7 @@ impl State {
         }
     }
 
-    /// Takes in a block, where all before it were whole.
+    /// Compresses a block. All input before it must have consisted of whole blocks.
     fn compress(&mut self, block: &[u8; BLOCK]) {
         // SAFETY: the context was initialised, and the block has the bytes that are read.
         unsafe {
@@ -61,7 +61,7 @@ impl State {
         }
     }
 
-    /// What the blocks taken in have come to.
+    /// The chaining value after the compressed blocks.
     fn words(&self) -> Digest {
         match self {
             Self::Sha1(SHA_CTX { h0, h1, h2, h3, h4, .. }) => {
@@ -75,13 +75,13 @@ impl State {
         match self {
             Self::Sha1(mut context) => {
                 let mut digest = [0; 20];
-                // SAFETY: the context was initialised and the digest has room for 20 bytes.
+                // SAFETY: the context was initialised, and the digest has space for 20 bytes.
                 unsafe { SHA1_Final(digest.as_mut_ptr(), &mut context) };
                 Digest::new(&digest)
             }
             Self::Md5(mut context) => {
                 let mut digest = [0; 16];
-                // SAFETY: the context was initialised and the digest has room for 16 bytes.
+                // SAFETY: the context was initialised, and the digest has space for 16 bytes.
                 unsafe { ffi::MD5_Final(digest.as_mut_ptr(), &mut context) };
                 Digest::new(&digest)
             }
@@ -89,11 +89,11 @@ impl State {
     }
 }
 
-/// A hash's state behind its first block, and none but that: what HMAC keeps of a key.
+/// The state of a hash after exactly one block: a key of HMAC.
 ///
-/// What HMAC hashes in a handshake fits in few blocks. They are put together here, and OpenSSL does no more than compress
-/// them: its own keeping of half-filled blocks takes longer than that. It is done so at any length, for what a MAC takes
-/// must show nothing of its input but how many blocks there are.
+/// The input of HMAC in a handshake has few blocks. This type assembles them, and OpenSSL only compresses them, because
+/// OpenSSL's buffering of partial blocks takes longer. Input of any length is processed in this way: the time of a MAC
+/// must depend only on the number of blocks.
 struct BehindBlock(State);
 
 impl BehindBlock {
@@ -137,7 +137,7 @@ impl BehindBlock {
     }
 }
 
-/// HMAC (RFC 2104) with its key hashed in.
+/// HMAC (RFC 2104), with the states after its key.
 struct Hmac {
     inner: BehindBlock,
     outer: BehindBlock,
@@ -209,7 +209,7 @@ mod tests {
     use openssl::pkey::PKey;
     use openssl::sign::Signer;
 
-    /// Of every length around the ends of several blocks, in one part and in more.
+    /// For every length up to several blocks, in one part and in three.
     #[test]
     fn hmac_is_openssls() {
         let data: Vec<u8> = (0..400).map(|place| (place * 7 % 251) as u8).collect();

@@ -1,7 +1,7 @@
 //! RSA: encryption and signature in PKCS#1 v1.5 blocks.
 //!
-//! The encryption block is built and opened here rather than in OpenSSL, so that its padding comes
-//! from the caller's randomness and its opening can be one pass without a branch.
+//! The encryption block is encoded and decoded here, not in OpenSSL: the padding is generated with the caller's
+//! randomness, and decoding has no branch that depends on the block.
 
 use crate::crypto::{CryptoError, KeyKind, RSA_SECRET_BYTES, Random};
 use openssl::bn::BigNum;
@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 
 /// Sizes of moduli that are accepted from a peer.
 const MODULUS_BITS: core::ops::RangeInclusive<u32> = 512..=4096;
-/// The longest public exponent; OpenSSL's own limit for large moduli.
+/// The maximum length of a public exponent: OpenSSL's limit for large moduli.
 const MAX_EXPONENT_BITS: i32 = 64;
 
 /// A public key of acceptable size.
@@ -118,7 +118,7 @@ impl Private {
     }
 }
 
-/// Random bytes other than zero. Zeros are drawn again, in few rounds.
+/// Fills `out` with random bytes other than zero. Zeros are replaced, in at most 256 rounds.
 fn fill_non_zero(out: &mut [u8], random: &mut dyn Random) -> Result<(), CryptoError> {
     random.fill(out);
     for _ in 0..256 {
