@@ -4,7 +4,7 @@
 use crate::handshake::{Flight, Plan};
 use shakedown_link::{Direction, Ns};
 
-/// What a timer or a datagram asks for.
+/// The reaction to an expired timer or to a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reaction {
     Nothing,
@@ -20,7 +20,7 @@ pub(crate) enum Reaction {
 #[derive(Clone, Debug)]
 pub(crate) struct Side {
     side: Direction,
-    /// The peer's flight that is awaited, and which of its datagrams have come.
+    /// The peer's flight that is awaited, and a bit for each of its received datagrams.
     awaited: u16,
     come: u128,
     /// The last flight that it sent.
@@ -55,12 +55,12 @@ impl Side {
         self.sent
     }
 
-    /// True where the first `datagrams` of a flight have come.
+    /// True if the first `datagrams` datagrams of a flight have been received.
     pub fn has(&self, flight: u16, datagrams: u16) -> bool {
         flight < self.awaited || flight == self.awaited && self.come.trailing_ones() >= u32::from(datagrams)
     }
 
-    /// A flight has been sent to its end for the first time.
+    /// A flight has been sent completely for the first time.
     pub fn flight_sent(&mut self, now: Ns, flight: u16, plan: &Plan) {
         self.sent = Some(flight);
         self.sends = 1;
@@ -70,7 +70,7 @@ impl Side {
         self.timer = (has_timer && is_answered).then(|| now + self.interval);
     }
 
-    /// How often the flight just sent is to be sent again at once.
+    /// How many times the flight just sent has to be sent again at once.
     pub fn take_waiting(&mut self) -> u32 {
         std::mem::take(&mut self.waiting)
     }
@@ -87,11 +87,11 @@ impl Side {
         Reaction::SendAgain
     }
 
-    /// A datagram of the peer's has come.
+    /// Handles a datagram from the peer.
     pub fn receive(&mut self, flight: u16, index: u16, plan: &Plan) -> Reaction {
         let count = plan.flights[usize::from(flight)].datagrams.len();
         if flight < self.awaited {
-            // A repeated flight: the peer has not received the answer. Its last datagram counts as the flight.
+            // A repeated flight: the peer has not received the answer. Only its last datagram is answered.
             let is_over = usize::from(self.awaited) == plan.flights.len();
             // A side with a timer relies on the timer.
             let has_timer = self.side == Direction::Up || plan.retransmission.server_timer;
@@ -110,7 +110,7 @@ impl Side {
         if self.come.trailing_ones() as usize >= count {
             self.awaited = next_from(&plan.flights, self.side.reverse(), flight + 1);
             self.come = 0;
-            // It answers what was sent before it.
+            // The received flight answers the flight sent before it.
             if self.sent.is_some_and(|sent| sent < flight) {
                 self.timer = None;
             }

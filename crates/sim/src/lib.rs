@@ -1,25 +1,25 @@
 //! Discrete-event simulation of handshakes: virtual time over links, transports and a server's queue.
 //!
-//! A [`Scenario`] says who arrives when, what they speak ([`PricedHandshake`]: messages in order, with what each costs its
-//! sender and its receiver), over what ([`shakedown_link::BearerSpec`]) and what serves them. A [`Simulation`] runs it in
-//! replications, each with numbers of its own, whose [`Outcome`]s merge exactly: in one process or on many machines, in
-//! whatever order, the same seed gives the same bytes. There is no wall clock and no I/O in here, and no thread but those
-//! that [`Simulation::run_on`] gives whole replications.
+//! A [`Scenario`] describes the arrivals, the handshakes ([`PricedHandshake`]: messages in order, with the costs of
+//! generating and processing each), the network ([`shakedown_link::BearerSpec`]) and the servers. A [`Simulation`] runs
+//! it in replications, each with its own random numbers. Their [`Outcome`]s merge exactly: the same seed gives the same
+//! bytes, in one process or on many machines, in any order. The crate has no wall clock, no I/O, and no threads other
+//! than those of [`Simulation::run_on`].
 //!
 //! | module | what it is |
 //! | --- | --- |
-//! | [`queue`] | who is due next |
-//! | [`access`] | what clients of a cell share, and how they get in |
-//! | [`limiter`] | how many connections a server begins in a time, and how it refuses others |
-//! | [`tcp`] | TCP as Linux does it, sans-IO |
-//! | `datagram` | flights on datagrams, sent again as DTLS and WTLS do |
-//! | `client`, `server`, `fleet` | clients and their connections; workers and jobs; one replication of it all |
-//! | [`records`] | what clients send after their handshakes |
-//! | [`scaling`] | how many servers there are, where that follows the load |
-//! | [`histogram`], [`series`], [`outcome`], [`report`] | what merges exactly, and what came out; the summary of it |
-//! | [`replay`] | one handshake, as often as its percentiles need, without arrivals and queue |
-//! | `threads` | replications on several processors |
-//! | [`steady`], [`trend`] | how long a steady load is simulated, and how well its figures are known; its warm-up |
+//! | [`queue`] | the event queue |
+//! | [`access`] | media that the clients of a cell share, and how clients access them |
+//! | [`limiter`] | the rate at which a server accepts connections, and how it refuses others |
+//! | [`tcp`] | Linux's TCP, sans-IO |
+//! | `datagram` | flights over datagrams, retransmitted as in DTLS and WTLS |
+//! | `client`, `server`, `fleet` | clients and their connections; workers and jobs; one replication |
+//! | [`records`] | records that clients send after their handshakes |
+//! | [`scaling`] | autoscaling of servers |
+//! | [`histogram`], [`series`], [`outcome`], [`report`] | results that merge exactly, and their summary |
+//! | [`replay`] | one handshake, repeated until its percentiles are precise, without arrivals and queue |
+//! | `threads` | replications on several threads |
+//! | [`steady`], [`trend`] | duration and precision of the simulation of a steady load; its warm-up |
 
 #![forbid(unsafe_code)]
 
@@ -64,18 +64,18 @@ use checked::Setup;
 use shakedown_link::Stream;
 use std::ops::ControlFlow;
 
-/// Parts for each thread that a replication has to itself, so that a slower one is given fewer.
+/// Parts per thread, over all replications; more than one, so that slower threads can process fewer parts.
 const PARTS_A_THREAD: usize = 2;
-/// The maximum number of clients of a part that arrive within [`HOUR_S`], if there are enough servers: their state in
-/// flight fits into 200 MB.
+/// The maximum number of clients of a part that arrive within [`HOUR_S`], if there are enough servers. The state of
+/// this many clients in flight fits into 200 MB.
 const PART_CLIENTS: u64 = 50_000;
-/// Parts that clients in flight are a reason for: each draws the arrivals of all, about 40 ns each where a handshake over LTE
-/// takes 9 µs.
+/// Limit of the parts that are made to save memory: every part draws the arrivals of all clients, about 40 ns per
+/// client. For comparison, the simulation of a handshake over LTE takes 9 µs.
 const MOST_PARTS: u64 = 256;
 /// For the choice of parts, clients that arrived earlier than this count as finished.
 const HOUR_S: f64 = 3600.0;
 
-/// The seed of a replication; the first has the scenario's own.
+/// The seed of a replication; the first replication uses the scenario's seed.
 #[must_use]
 pub fn replication_seed(seed: u64, replication: u32) -> u64 {
     if replication == 0 { seed } else { Stream::of(seed, u64::from(replication), client::REPLICATION).next() }
@@ -92,7 +92,7 @@ impl Simulation {
     /// Checks a scenario.
     ///
     /// # Errors
-    /// [`ScenarioError`] with what is wrong and what is accepted.
+    /// [`ScenarioError`] with the invalid value and the accepted values.
     pub fn new(scenario: Scenario) -> Result<Self, ScenarioError> {
         let setup = Setup::new(&scenario)?;
         Ok(Self { scenario, setup })
@@ -110,21 +110,21 @@ impl Simulation {
         self.setup.classes.get(class)?.cell.as_ref()
     }
 
-    /// The cells of one replication, by its seed.
+    /// The cells of the replication with this seed.
     #[must_use]
     pub fn cells<P>(&self, seed: u64) -> access::Cells<P> {
         access::Cells::new(&self.setup.media, seed)
     }
 
-    /// Server time that it asks for per second and worker, on average, in thousand-millionths; `None` where there is no
+    /// The offered load: mean worker time required per second and worker, in units of 10⁻⁹; `None` if arrivals have no
     /// rate.
     #[must_use]
     pub fn offered_e9(&self) -> Option<u64> {
         self.setup.offered_e9
     }
 
-    /// The number of parts of each replication for N threads: enough parts to use all threads, and few enough clients
-    /// each to be held in memory together. What comes out does not depend on it.
+    /// The number of parts of each replication for N threads: enough to use all threads and to limit the memory of each
+    /// part. The outcome does not depend on it.
     #[must_use]
     pub fn parts(&self, threads: usize) -> u32 {
         let busy = (PARTS_A_THREAD * threads).div_ceil(self.scenario.replications as usize) as u64;
@@ -135,9 +135,9 @@ impl Simulation {
         wanted.clamp(1, u64::from(self.scenario.parts())) as u32
     }
 
-    /// Runs one replication, of whatever number, or a part of it. Outcomes of different numbers and parts merge.
+    /// Runs replication `number`, or a part of it. Outcomes of different replications and parts can be merged.
     ///
-    /// `progress` is told now and then how many clients are through; `None` where it breaks the run off.
+    /// Calls `progress` regularly with the number of clients that are ready or have failed; `None` if it stops the run.
     #[must_use]
     pub fn replication(
         &self,
@@ -152,25 +152,25 @@ impl Simulation {
         }
     }
 
-    /// Runs all replications, one after another. `progress` is told of clients over all replications.
+    /// Runs all replications one after another. `progress` counts the clients of all replications.
     #[must_use]
     pub fn run(&self, progress: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Option<Outcome> {
         let (mut all, mut before) = (Merger::default(), 0);
         for number in 0..self.pieces(1) {
             let outcome = self.piece(number, 1, &mut |through| progress(before + through))?;
             before += outcome.arrived;
-            // Of one scenario and of different numbers, so nothing keeps them from merging.
+            // Outcomes of one scenario with different numbers always merge.
             all.add(outcome).ok()?;
         }
         all.end().ok()?
     }
 
-    /// Replications and their parts, for N threads.
+    /// The number of parts of all replications, for N threads.
     pub(crate) fn pieces(&self, threads: usize) -> u32 {
         self.scenario.replications * self.parts(threads)
     }
 
-    /// One of them.
+    /// Runs one part of one replication.
     pub(crate) fn piece(
         &self,
         piece: u32,

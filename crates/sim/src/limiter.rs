@@ -85,7 +85,7 @@ impl Bucket {
 mod tests {
     use super::*;
 
-    /// Two tokens a second, three at first: at 0 three go in, at 0.4 none (0.8 of a token has come), at 0.5 the first.
+    /// Two tokens per second, three at first: three connections at 0 s, none at 0.4 s (0.8 tokens), one at 0.5 s.
     #[test]
     fn tokens_come_at_their_rate_up_to_a_full_bucket() {
         let spec = AdmissionSpec { per_s: 2.0, burst: 3, refusal: Refusal::Reset };
@@ -93,7 +93,7 @@ mod tests {
         let mut takes = |ms| bucket.takes(Ns::from_ms(ms));
         assert_eq!([0, 0, 0, 0].map(&mut takes), [true, true, true, false]);
         assert_eq!([400, 500, 500, 1000, 1400].map(&mut takes), [false, true, false, true, false]);
-        // Full again after 1.5 s without a connection, and no fuller.
+        // The bucket is full again after 1.5 s without a connection, and holds no more than three tokens.
         assert_eq!([9000, 9000, 9000, 9000].map(&mut takes), [true, true, true, false]);
     }
 }

@@ -129,7 +129,7 @@ impl EventQueue {
         self.pop_before(Ns::MAX)
     }
 
-    /// The same, if its time is before a limit.
+    /// Like [`pop`](Self::pop), if the time is before a limit.
     #[inline]
     pub fn pop_before(&mut self, limit: Ns) -> Option<(Ns, Entity)> {
         loop {
@@ -154,7 +154,7 @@ impl EventQueue {
         }
     }
 
-    /// True where no entity has a time.
+    /// True if no entity has a time.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.live == 0
@@ -242,7 +242,7 @@ impl EventQueue {
         }
     }
 
-    /// Takes the next occupied slot. False where there is none.
+    /// Takes the next occupied slot. False if there is none.
     fn refill(&mut self) -> bool {
         while self.near.is_empty() {
             let Some(level) = self.occupied.iter().position(|slots| *slots != 0) else {
@@ -308,7 +308,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     proptest! {
-        /// Against an ordered map, through any sequence of settings, clearings and takings, near and far.
+        /// Compares the queue with an ordered map, for random sequences of `set`, `clear` and `pop`.
         #[test]
         fn the_next_is_always_the_least(
             crowd in 0_u32..2000,
@@ -317,7 +317,7 @@ mod tests {
             let mut queue = EventQueue::new();
             let mut model = BTreeMap::new();
             let mut now = Ns::ZERO;
-            // A storm: many are set, over a wide range, before any is taken.
+            // A storm: many entities are set, over a wide range of times, before the first `pop`.
             for (entity, (_, _, small, scale)) in (0..crowd).zip(steps.iter().cycle()) {
                 let time = Ns((small << (scale % 24)) + u64::from(entity.wrapping_mul(2_654_435_761) % 30_000_000));
                 queue.set(300 + entity, time);
@@ -353,7 +353,6 @@ mod tests {
         }
     }
 
-    /// The order of what comes out does not depend on the order of setting.
     #[test]
     fn ties_are_broken_by_entity_and_not_by_order_of_setting() {
         let drain = |order: &[u32]| {
@@ -371,7 +370,7 @@ mod tests {
         assert_eq!(drain(&mixed), forth);
     }
 
-    /// Timers that are moved over and over leave nothing behind.
+    /// Entries of timers that are moved repeatedly do not accumulate.
     #[test]
     fn what_is_held_stays_in_proportion_to_what_is_live() {
         let mut queue = EventQueue::new();

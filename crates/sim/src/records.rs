@@ -9,16 +9,16 @@ use crate::histogram::{Histogram, Summary};
 use serde::{Deserialize, Serialize};
 use shakedown_link::{MAX_SECONDS, Ns};
 
-/// Connections that may be open at once in a steady state; each takes 24 bytes.
+/// Limit of the connections that are open at once in a steady state; each uses 24 bytes.
 const MAX_OPEN: f64 = 1e9;
 
-/// What every client sends after its handshake. What the server does with a record, each class says.
+/// The records that every client sends after its handshake. Each class defines the server's work on a record.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RecordsSpec {
-    /// From when a client is ready to its first record, and between two records.
+    /// Time from a client being ready to its first record, and between two records.
     pub interval_s: f64,
-    /// Records of a client.
+    /// Records per client.
     pub count: u32,
 }
 
@@ -29,13 +29,13 @@ impl RecordsSpec {
         Ns(self.interval().0.saturating_mul(self.count.into()))
     }
 
-    /// Between two records.
+    /// The time between two records.
     #[must_use]
     pub fn interval(&self) -> Ns {
         Ns::from_secs_f64(self.interval_s)
     }
 
-    /// Of clients that become ready at a rate.
+    /// Checks the settings, for clients that become ready at a rate.
     pub(crate) fn check(&self, ready_per_s: f64) -> Result<(), ScenarioError> {
         let interval_s = self.interval_s;
         check("records.interval_s", interval_s, "1e-6 to 1e9", (1e-6..=MAX_SECONDS).contains(&interval_s))?;
@@ -47,27 +47,27 @@ impl RecordsSpec {
     }
 }
 
-/// What became of records, over all replications.
+/// Results on records, over all replications.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RecordsOutcome {
-    /// Those that began to be worked on after the warm-up, and how long each waited for a worker.
+    /// How long records waited for a worker, after the warm-up.
     pub wait: Histogram,
-    /// Worker time that they took while clients arrived.
+    /// Worker time that records used while clients arrived.
     #[serde(with = "crate::histogram::decimal")]
     pub work_ns: u128,
-    /// The most connections that were open at once after their handshakes, in any replication.
+    /// The maximum number of connections open at once after their handshakes, in any replication.
     pub peak_open: u64,
 }
 
 impl RecordsOutcome {
-    /// Adds another replication's.
+    /// Adds another replication.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.wait.merge(&other.wait);
         self.work_ns += other.work_ns;
         self.peak_open = self.peak_open.max(other.peak_open);
     }
 
-    /// What is read, where there was so much worker time.
+    /// The report, for the available worker time.
     pub(crate) fn report(&self, capacity_ns: u128) -> RecordsReport {
         RecordsReport {
             wait_s: self.wait.summary(1e9),
@@ -77,7 +77,7 @@ impl RecordsOutcome {
     }
 }
 
-/// Records' part of the summary; `utilisation` is their part of the workers'.
+/// Records in the report; `utilisation` is their share of the workers' time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecordsReport {
     pub wait_s: Summary,

@@ -86,7 +86,7 @@ pub enum Discipline {
     Ps,
 }
 
-/// When a side sends what it has made.
+/// When a side sends the messages that it has generated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Flush {
@@ -116,9 +116,9 @@ pub enum Balance {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Part {
-    /// Which part.
+    /// The number of this part.
     pub number: u32,
-    /// Of how many.
+    /// The number of parts.
     pub of: u32,
 }
 
@@ -128,7 +128,7 @@ pub struct Part {
 pub struct ServerSpec {
     /// The number of servers; `workers` and the limits apply to each.
     pub servers: u32,
-    /// Which of them a connection goes to.
+    /// How connections are distributed over the servers.
     pub balance: Balance,
     /// Processors.
     pub workers: u32,
@@ -222,7 +222,7 @@ pub struct ClassSpec {
 pub struct Scenario {
     /// Kinds of clients.
     pub classes: Vec<ClassSpec>,
-    /// How many clients; `None`: as many as arrive in `duration_s`, or as there are times.
+    /// The number of clients; `None`: all that arrive in `duration_s`, or one for each of the given times.
     #[serde(default)]
     pub clients: Option<u64>,
     /// The duration of arrivals; `None`: until all clients have arrived.
@@ -236,7 +236,7 @@ pub struct Scenario {
     /// The TCP settings of both hosts.
     #[serde(default)]
     pub tcp: TcpConfig,
-    /// When a side sends what it has made.
+    /// When a side sends the messages that it has generated.
     #[serde(default)]
     pub flush: Flush,
     /// Timeout of an attempt, until the client is ready; `None`: the transport's own timeout.
@@ -254,7 +254,7 @@ pub struct Scenario {
     /// The required precision, for arrivals at a rate; `None`: the number of clients is fixed.
     #[serde(default)]
     pub precision: Option<PrecisionSpec>,
-    /// Intervals of a time series; 0: none.
+    /// Length of the intervals of the time series; 0: no time series.
     #[serde(default)]
     pub series_s: f64,
     /// The seed.
@@ -262,7 +262,7 @@ pub struct Scenario {
     /// The number of simulations, each with its own random numbers.
     #[serde(default = "once")]
     pub replications: u32,
-    /// The number of the first replication, where a run is split.
+    /// The number of the first replication, if a run is split.
     #[serde(default)]
     pub first_replication: u32,
 }
@@ -280,7 +280,7 @@ impl Scenario {
         })
     }
 
-    /// A part of each of its replications.
+    /// Part `number` of each replication, which is divided into `of` parts.
     ///
     /// # Errors
     /// [`ScenarioError::Part`] if there is no such part.

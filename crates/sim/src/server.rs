@@ -17,7 +17,7 @@ pub(crate) struct Job {
     pub slot: u32,
     pub generation: u32,
     pub since: Ns,
-    /// A worker's time on it so far.
+    /// The worker time that it has used so far.
     pub served: Ns,
     /// The remaining work for a client that has given up, which the server does not know; or the work on a record.
     pub orphaned: Option<Ns>,
@@ -120,7 +120,6 @@ impl Server {
         self.handshakes < self.max_handshakes
     }
 
-    /// What there is room for.
     pub fn admits(&self) -> Admits {
         let room = self.has_room();
         Admits { connection: room || self.acceptable.len() < self.accept_queue, handshake: room }
@@ -190,7 +189,7 @@ impl Server {
         self.sharing.next(now, self.workers)
     }
 
-    /// A sharing job that is done.
+    /// Removes and returns a sharing job that is done.
     pub fn take_shared(&mut self, now: Ns) -> Option<JobId> {
         self.sharing.advance(now, self.workers);
         self.sharing.finished()

@@ -1,25 +1,25 @@
-//! The server's work on the first messages of clients that are yet to come.
+//! Service times of the first messages of future clients, drawn in batches.
 
 use super::SERVICE;
 use crate::checked::Setup;
 use shakedown_link::{Direction, Distribution, Ns, Stream};
 
-/// Clients whose work is drawn together, so that their logarithms do not wait for each other, nor the next event for them.
+/// Clients per batch. The processor computes the logarithms of a batch in parallel.
 const TOGETHER: usize = 16;
 
-/// Draws the server's time for the first message of each client, some clients ahead. It is the first that is drawn for
-/// the server's side of a client in any case, so nothing else changes.
+/// Draws the server's time for the first message of each client in advance. It is the first draw of the server's side
+/// of a client in any case, so results do not change.
 #[derive(Debug)]
 pub(crate) struct DrawnAhead<'a> {
     work: &'a Distribution,
     seed: u64,
-    /// Times of clients in the order of their numbers, and the number after the last.
+    /// Times of consecutive clients, and the number after the last of these clients.
     times: [Ns; TOGETHER],
     end: u64,
 }
 
 impl<'a> DrawnAhead<'a> {
-    /// Of clients that are all of one kind; `None` where they are not, or where that work has no spread.
+    /// `None` if the clients have different handshakes, or if this time is constant.
     pub fn of(setup: &'a Setup, seed: u64) -> Option<Self> {
         let step = setup.only_plan()?.steps.first()?;
         let has_spread = step.constant(Direction::Down).is_none();
@@ -27,7 +27,7 @@ impl<'a> DrawnAhead<'a> {
         has_spread.then_some(Self { work, seed, times: [Ns::ZERO; TOGETHER], end: 0 })
     }
 
-    /// That of the next client. Clients are numbered from 0, and come in this order.
+    /// The time of the next client. Clients are numbered from 0 in the order of arrival.
     #[inline]
     pub fn next(&mut self, number: u64) -> Ns {
         if number == self.end {

@@ -1,4 +1,4 @@
-//! Packets that a client and its end of the server send and receive, and timers that send them again.
+//! Packets between a client and the server's end of its connection, and the timers of retransmissions.
 
 use super::{Accepted, Body, Client, InFlight, Place, Shared, Transport, side};
 use crate::access::Verdict;
@@ -27,7 +27,7 @@ impl Client<'_> {
         }
     }
 
-    /// Hands a packet over without a link.
+    /// Delivers a packet without a link.
     fn hand_over(&mut self, direction: Direction, bytes: u32, body: Body, shared: &mut Shared<'_>) {
         let in_flight = InFlight { slot: self.slot, generation: self.generation, body };
         shared.traffic.packets += 1;
@@ -35,10 +35,10 @@ impl Client<'_> {
         shared.instant.push_back((direction, in_flight));
     }
 
-    /// Puts a packet on its way.
+    /// Sends a packet.
     ///
-    /// All of it where it is called, from what the in_flight is made of to the list of what is under way: a packet that is put
-    /// together in memory and copied at once makes the processor wait.
+    /// Inlined from the construction of the packet to its entry in the list of packets in flight: a packet that is
+    /// built in memory and then copied would stall the processor.
     #[inline(always)]
     fn put(&mut self, now: Ns, direction: Direction, bytes: u32, body: Body, shared: &mut Shared<'_>) {
         if self.cell.is_some() {
@@ -59,7 +59,7 @@ impl Client<'_> {
         }
     }
 
-    /// Puts a packet on its way.
+    /// Sends a packet.
     pub(super) fn offer(
         &mut self,
         now: Ns,
@@ -71,7 +71,7 @@ impl Client<'_> {
         self.put(now, direction, bytes, body, shared);
     }
 
-    /// Gives a packet to the cell.
+    /// Sends a packet through the cell.
     #[inline(never)]
     fn contend(&mut self, now: Ns, direction: Direction, bytes: u32, body: Body, shared: &mut Shared<'_>) {
         let Some(at) = self.at(shared.classes) else { return };
@@ -96,7 +96,7 @@ impl Client<'_> {
         }
     }
 
-    /// Sends what a TCP has put out.
+    /// Sends the packets that a TCP has put out.
     pub(super) fn send_packets(&mut self, now: Ns, direction: Direction, shared: &mut Shared<'_>) {
         let mut out = std::mem::take(&mut shared.out);
         for packet in &out {
@@ -132,7 +132,7 @@ impl Client<'_> {
         }
     }
 
-    /// Something has arrived. `admits` says whether the server's system takes another connection.
+    /// Delivers a packet. `admits`: what the server has room for.
     pub fn deliver<const NETWORK: bool>(
         &mut self,
         now: Ns,
@@ -204,7 +204,7 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// True where a packet that has arrived would begin a connection at a server with so much room.
+    /// True if this packet would begin a connection at a server with this room.
     pub fn opens(&self, in_flight: &InFlight, admits: Admits) -> bool {
         match &self.transport {
             Transport::Stream(ends) => {
@@ -242,7 +242,7 @@ impl Client<'_> {
                 ends[1] = Tcp::listen(clock, segment_bytes, shared.tcp).with_super_packets(super_packets);
             }
             State::TimedOut => {
-                // The server has forgotten it.
+                // The server no longer knows the connection.
                 let flags = RST | ACK;
                 shared.out.push(Packet { flags, seq: packet.ack, ack: packet.end(), ..Packet::default() });
             }

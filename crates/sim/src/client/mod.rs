@@ -40,17 +40,17 @@ pub(crate) struct Progress {
     pub at: u16,
     /// Its own messages up to this one were sent.
     pub flushed: u16,
-    /// It is processing.
+    /// True while it generates or processes a message.
     pub busy: bool,
     /// Processor time so far.
     pub cpu: Ns,
-    /// The random numbers of its work, if its work has a spread.
+    /// The random numbers of its work, if its work is random.
     stream: Option<Stream>,
-    /// What was drawn before the client came.
+    /// A time that was drawn before the client arrived.
     ahead: Ahead,
 }
 
-/// The first time with a spread on a side, where it is drawn ahead.
+/// The first random time of a side, if it is drawn in advance.
 #[derive(Clone, Copy, Debug, Default)]
 enum Ahead {
     #[default]
@@ -67,7 +67,7 @@ impl Progress {
         (self.stream, self.ahead) = (None, Ahead::Not);
     }
 
-    /// The time of a step of the side `own` that has a spread.
+    /// The time of a step of the side `own`, if it is random.
     #[inline]
     fn time(&mut self, step: &Step, plan: &Plan, seed: u64, number: u64, own: Direction) -> Ns {
         match self.ahead {
@@ -204,8 +204,8 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Resets it for a new client in the same slot, all but what [`begin`](Self::begin) sets. Its path and its class are set
-    /// separately.
+    /// Resets it for a new client in the same slot, except for the fields that [`begin`](Self::begin) sets. Its path
+    /// and its class are set separately.
     #[inline]
     pub fn renew(&mut self, number: u64, now: Ns) {
         self.number = number;
@@ -219,7 +219,7 @@ impl<'a> Client<'a> {
         self.sides.iter_mut().for_each(Progress::renew);
     }
 
-    /// Takes what was drawn ahead for it.
+    /// Sets the time that was drawn for it in advance.
     #[inline]
     pub fn takes_drawn(&mut self, time: Ns) {
         self.sides[side(Direction::Down)].ahead = Ahead::Drawn(time);
@@ -373,7 +373,7 @@ impl<'a> Client<'a> {
         path ^ ends ^ self.planned.0 ^ self.computes_until.0 ^ self.sides[0].cpu.0 ^ self.sides[1].cpu.0
     }
 
-    /// Whether a job is of a client that counts: of this one, or else of a former client in its slot, once counting `began`.
+    /// Whether a job counts: one of this client if counted, one of its slot's earlier clients if counting `began`.
     #[inline]
     pub fn counts(&self, job: &Job, began: bool) -> bool {
         if self.generation == job.generation { self.counted } else { began }

@@ -1,4 +1,4 @@
-//! State that all clients use in turn, and memory of former clients.
+//! Shared state of all clients, and reusable memory of former clients.
 
 use super::{InFlight, Transport};
 use crate::access::Cells;
@@ -14,7 +14,7 @@ pub(crate) struct Traffic {
     pub packets: u64,
     pub bytes: [u64; 2],
     pub dropped: [u64; 4],
-    /// Packets of clients that their cell did not let in, and those that it gave up after collisions.
+    /// Packets that a cell refused, and packets that it gave up after collisions.
     pub refused: u64,
     pub collided: u64,
     /// Packets that a server without room for another connection or handshake ignored.
@@ -22,7 +22,7 @@ pub(crate) struct Traffic {
     pub resent: u64,
 }
 
-/// What all clients use in turn.
+/// The shared state of all clients.
 #[derive(Debug)]
 pub(crate) struct Shared<'a> {
     pub seed: u64,
@@ -37,11 +37,11 @@ pub(crate) struct Shared<'a> {
     pub out: Vec<Packet>,
     /// Packets that are delivered without a link.
     pub instant: VecDeque<(Direction, InFlight)>,
-    /// What is delivered where there is no network at all.
+    /// Deliveries without a network.
     pub handed: Vec<Handed>,
 }
 
-/// Bytes that one side hands to the other, where nothing carries them.
+/// Bytes that one side sends to the other without a network.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Handed {
     pub slot: u32,
@@ -52,7 +52,7 @@ pub(crate) struct Handed {
 
 /// Memory of former clients, to be reused: a steady load allocates nothing, and uses the memory that was used last.
 #[derive(Debug, Default)]
-#[allow(clippy::vec_box)] // boxes change hands; to move what is in them would cost what this saves
+#[allow(clippy::vec_box)] // boxes are moved; moving their contents would cost as much as this saves
 pub(crate) struct Spare {
     connections: Vec<Box<[Tcp; 2]>>,
     /// By class: paths of different bearers are different.
@@ -76,7 +76,7 @@ impl Spare {
         }
     }
 
-    /// Takes what a client no longer needs.
+    /// Keeps the path of a former client.
     pub fn keep_path(&mut self, class: u16, path: Box<Path<InFlight>>) {
         let class = usize::from(class);
         if class >= self.paths.len() {
@@ -85,7 +85,7 @@ impl Spare {
         self.paths[class].push(path);
     }
 
-    /// Takes what carried an attempt.
+    /// Keeps the TCP ends of a finished attempt.
     pub fn keep(&mut self, transport: Transport) {
         if let Transport::Stream(ends) = transport {
             self.connections.push(ends);

@@ -87,14 +87,14 @@ impl Client<'_> {
             }
         }
         let progress = &mut self.sides[own];
-        // Of up to 10,000 steps.
+        // There are at most 10,000 steps.
         progress.at = at as u16;
         progress.busy = true;
         progress.cpu += takes;
         takes
     }
 
-    /// The piece of work is complete: its messages are sent.
+    /// Ends the piece of work and sends its messages.
     #[inline]
     pub fn finish<const NETWORK: bool>(&mut self, now: Ns, direction: Direction, shared: &mut Shared<'_>) {
         let (own, plan) = (side(direction), self.plan);
@@ -116,7 +116,7 @@ impl Client<'_> {
         self.send(now, direction, from, to, shared);
     }
 
-    /// Sends what is its own of the steps from one to another.
+    /// Sends the side's own messages of the steps `from..to`.
     fn send(&mut self, now: Ns, direction: Direction, from: usize, to: usize, shared: &mut Shared<'_>) {
         let (own, plan) = (side(direction), self.plan);
         let made = plan.steps[from..to].iter().filter(|step| step.from == direction);
@@ -180,7 +180,7 @@ impl Client<'_> {
     }
 }
 
-/// Datagrams of a flight that went out before `step` was made: a datagram that both share did not.
+/// Datagrams of a flight that were sent before `step` was generated; one with parts of both steps was not.
 fn complete_before(before: &Step, step: &Step) -> usize {
     let shares = before.datagrams == step.datagrams;
     usize::from(before.datagrams) - usize::from(shares)

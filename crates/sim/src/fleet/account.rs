@@ -6,13 +6,13 @@ use crate::outcome::{Cause, Mark, TrafficOutcome};
 use crate::server::Server;
 use shakedown_link::Ns;
 
-/// Time integrals of what there is of something, exact.
+/// Exact time integrals of the numbers of clients, jobs and busy workers.
 #[derive(Debug, Default)]
 pub(super) struct Load {
     pub at: Ns,
     pub in_flight: u64,
     pub in_system: u64,
-    /// Workers that are busy, and jobs that wait for one, at all servers.
+    /// Busy workers and waiting jobs of all servers.
     pub busy: u64,
     pub waiting: u64,
     in_flight_ns: u128,
@@ -30,7 +30,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         }
     }
 
-    /// Changes what a server's workers share.
+    /// Changes a server's processor sharing, and updates the number of busy workers.
     pub(super) fn at_shared<T>(&mut self, server: u32, change: impl FnOnce(&mut Server) -> T) -> T {
         let server = &mut self.servers[server as usize];
         let busy = u64::from(server.busy());
@@ -39,7 +39,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         answer
     }
 
-    /// The workers' time up to now.
+    /// The present time, with the workers' time used until now.
     pub(super) fn mark(&self, now: Ns) -> Mark {
         let records_ns = self.open.as_ref().map_or(0, |open| open.work_ns);
         Mark { at: now, busy_ns: self.load.busy_ns, records_ns }
@@ -61,7 +61,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         load.at = now;
     }
 
-    /// Notes what a client waits for now, where there is a series.
+    /// Counts a change of the client's stage in the time series, if there is one.
     #[inline]
     pub(super) fn observe(&mut self, now: Ns, slot: u32) {
         if self.setup.series > Ns::ZERO {
@@ -78,7 +78,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         }
     }
 
-    /// No event is left.
+    /// Ends the run when no event is left: checks Little's law and completes the outcome.
     pub(super) fn end(&mut self, replication: u32) {
         let now = self.now;
         for slot in 0..self.clients.len() as u32 {
@@ -92,7 +92,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
             }
         }
         self.advance(now);
-        // Work that would last beyond the end of time.
+        // Jobs that would end after the maximum time.
         let left: Vec<_> = self.servers.iter().flat_map(Server::left).collect();
         for id in left {
             let job = self.jobs.get(id);

@@ -59,12 +59,12 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         }
     }
 
-    /// The one server that a client has, where a fleet has parts; else 0.
+    /// The server of a client, if the fleet can be divided into parts; else 0.
     pub(super) fn own_server(&self, number: u64, class: u16) -> u32 {
         if self.setup.parts == 1 { 0 } else { self.fixed_server(number, class) }
     }
 
-    /// The server of a client where it is always the same.
+    /// The server of a client, for balancing by hash or by cell: always the same for one client.
     pub(super) fn fixed_server(&self, number: u64, class: u16) -> u32 {
         let spec = &self.scenario.server;
         match &self.setup.classes[usize::from(class)].cell {
@@ -131,7 +131,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         self.act(now, slot);
     }
 
-    /// The class of a client that comes at a time, and whether it resumes.
+    /// The class of a client that arrives at this time, and whether it resumes.
     #[inline(always)]
     pub(super) fn kind(&self, number: u64, at: Ns) -> (u16, bool) {
         let classes = &self.setup.classes;

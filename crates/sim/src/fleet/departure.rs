@@ -31,7 +31,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         self.opens(now, slot);
     }
 
-    /// Both sides are through.
+    /// Both sides have finished.
     #[inline]
     pub(super) fn done(&mut self, now: Ns, slot: u32) {
         let client = &self.clients[slot as usize];
@@ -41,7 +41,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         self.retire(now, slot);
     }
 
-    /// The client leaves; its place is free for another.
+    /// Removes a client and frees its slot.
     #[inline]
     pub(super) fn retire(&mut self, now: Ns, slot: u32) {
         let setup = self.setup;
@@ -130,7 +130,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
             return;
         };
         if client.sides[1].busy {
-            // In service: its worker notices after this piece.
+            // In service: its worker notices at the end of the present piece.
             client.accepted = Accepted::No;
             self.accept(server);
             return;
@@ -145,7 +145,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         self.accept(server);
     }
 
-    /// A client for which nothing more will happen.
+    /// Counts a client as failed, and removes it.
     pub(super) fn give_up(&mut self, now: Ns, slot: u32, cause: Cause) {
         self.advance(now);
         self.load.in_flight -= 1;

@@ -13,26 +13,26 @@ use std::collections::VecDeque;
 /// A connection whose client is ready.
 #[derive(Clone, Copy, Debug)]
 struct Connection {
-    /// When its next record comes.
+    /// The time of its next record.
     next: Ns,
     server: u32,
-    /// Records that are yet to come.
+    /// Remaining records.
     left: u32,
     class: u16,
 }
 
-/// Clients that arrived before the run and become ready in it: in a steady state, at the rate of arrivals.
+/// Clients that arrived before the run and become ready during it, at the rate of arrivals, as in a steady state.
 #[derive(Debug)]
 struct Earlier<'a> {
     arrivals: Arrivals<'a>,
-    /// When the next is ready.
+    /// The time at which the next of them is ready.
     next: Ns,
-    /// Those from before the run so far, the ones that were open at its start included.
+    /// Their number so far, including those whose connections were open at the start of the run.
     count: u64,
 }
 
 impl Earlier<'_> {
-    /// Moves on to the next; false where there is none.
+    /// Advances to the next client; false if there is none.
     fn advance(&mut self) -> bool {
         let next = self.arrivals.by_ref().find(|at| *at > Ns::ZERO);
         self.next = next.unwrap_or(Ns::ZERO);
@@ -40,7 +40,7 @@ impl Earlier<'_> {
     }
 }
 
-/// All that are open.
+/// All open connections.
 #[derive(Debug)]
 pub(super) struct OpenConnections<'a> {
     spec: RecordsSpec,
@@ -50,7 +50,7 @@ pub(super) struct OpenConnections<'a> {
     /// Sorted by their next records. All have the same interval, so a connection that has sent a record, or a new one,
     /// is appended.
     line: VecDeque<Connection>,
-    /// Clients from before the run that get ready in it, up to the first of the run.
+    /// Clients from before the run that become ready in it; `None` once a client of the run is ready.
     earlier: Option<Earlier<'a>>,
     /// Worker time of the records that are finished.
     pub work_ns: u128,
@@ -59,7 +59,7 @@ pub(super) struct OpenConnections<'a> {
 }
 
 impl OpenConnections<'_> {
-    /// Of a scenario with records.
+    /// `None` if the scenario has no records.
     pub fn of(scenario: &Scenario) -> Option<Self> {
         let spec = scenario.records?;
         let work = scenario.classes.iter().map(|class| Ns::from_secs_f64(class.record_work_s));
@@ -75,13 +75,13 @@ impl OpenConnections<'_> {
         })
     }
 
-    /// A connection whose client is ready now.
+    /// Adds a connection whose client is ready now.
     fn push(&mut self, now: Ns, server: u32, class: u16) {
         self.line.push_back(Connection { next: now + self.interval, server, left: self.spec.count, class });
         self.peak = self.peak.max(self.line.len());
     }
 
-    /// What they come to; the work is that of the whole run.
+    /// The outcome; its work is that of the whole run.
     pub fn end(self) -> RecordsOutcome {
         let peak_open = self.peak as u64;
         RecordsOutcome { wait: self.wait.histogram(), work_ns: self.work_ns, peak_open }
@@ -103,8 +103,8 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         self.next_record(now);
     }
 
-    /// When the next record comes. There is none once no client is on its way in, or will come: whatever open connections would
-    /// still send delays no handshake, and the run ends.
+    /// Schedules the next record. If no client is in flight and none will arrive, further records would delay no
+    /// handshake: they are not sent, and the run ends.
     pub(super) fn next_record(&mut self, now: Ns) {
         let is_last = self.next_arrival.is_none();
         let is_over = self.load.in_flight == 0 && is_last;
@@ -123,7 +123,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         }
     }
 
-    /// Clients whose time has come send a record each; those from before the run that are ready now have a connection.
+    /// Sends the records that are due, and opens the connections of earlier clients that are ready now.
     pub(super) fn send_records(&mut self, now: Ns) {
         if self.is_over() {
             // No remaining client has a further event.
@@ -149,9 +149,9 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         self.next_record(now);
     }
 
-    /// Connections that are open at the start of the run, where clients come at a rate: as many as a steady state has, each as
-    /// old as those of clients that came before. Clients that were on their way in then get ready at the same rate, until the
-    /// first of the run is: no time is missing between them and that client, however long a handshake takes.
+    /// If arrivals have a rate, opens the connections that a steady state has at the start of the run, with the ages of
+    /// earlier clients' connections. Earlier clients that are still in their handshakes become ready at the same rate
+    /// until the first client of the run is ready, so that there is no gap, however long a handshake takes.
     pub(super) fn join_earlier(&mut self) {
         let scenario = self.scenario;
         let rate = scenario.arrivals.first_per_s().min(scenario.let_in_per_s());
@@ -162,16 +162,16 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         let (interval, count, lifetime) = (open.interval, open.spec.count, open.spec.lifetime());
         let after = self.setup.let_in.as_ref().unwrap_or(&scenario.arrivals);
         let before = match after {
-            // A rate that changes is taken to have been the first before.
+            // Before the run, a changing rate is assumed to have its first value.
             ArrivalSpec::Curve { .. } => ArrivalSpec::Poisson { per_s: rate },
             other => other.clone(),
         };
-        // Backwards in time these processes are the same, and their times are ages.
+        // These processes are reversible in time, so their times can be used as ages.
         let ages = Arrivals::of(&before, u64::MAX, lifetime, Stream::of(self.seed, 0, EARLIER));
-        // With room for those of the run, which come as fast as these go, so that the list is never copied.
+        // Reserves room for connections of the run, which open as fast as these close, so the list is not copied.
         let expected = rate * lifetime.as_secs_f64();
         let mut joined = Vec::new();
-        let _ = joined.try_reserve_exact((expected + 10.0 * expected.sqrt()) as usize + 64); // else it grows, and is copied
+        let _ = joined.try_reserve_exact((expected + 10.0 * expected.sqrt()) as usize + 64); // on failure it grows
         let mut all = 0;
         for age in ages {
             let number = all;
@@ -182,7 +182,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
             let (server, class) = self.earlier_place(number);
             let sent = age.0 / interval.0;
             let next = interval - Ns(age.0 % interval.0);
-            // Of at most as many records as one sends.
+            // `sent` is less than `count`, because the age is less than the lifetime.
             joined.push(Connection { next, server, left: count - sent as u32, class });
         }
         joined.sort_unstable_by_key(|one| (one.next, one.server, one.left, one.class));
@@ -201,7 +201,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         self.next_record(Ns::ZERO);
     }
 
-    /// Clients from before the run that are ready now.
+    /// Opens the connections of earlier clients that are ready now.
     fn open_earlier(&mut self, now: Ns) {
         while let Some(open) = &mut self.open
             && let Some(earlier) = open.earlier.as_mut().filter(|earlier| earlier.next <= now)
@@ -220,7 +220,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         }
     }
 
-    /// Where a balancer has put a connection from before the run, and of which class its client is.
+    /// The server and the class of a connection from before the run.
     fn earlier_place(&self, index: u64) -> (u32, u16) {
         // No client of the run has such a number.
         let number = u64::MAX - index;
@@ -228,7 +228,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         (self.earlier_server(number, class, index), class)
     }
 
-    /// Where a balancer has put a connection from before the run.
+    /// The server to which the balancer assigned a connection from before the run.
     fn earlier_server(&self, number: u64, class: u16, index: u64) -> u32 {
         let count = self.scenario.server.servers;
         match self.scenario.server.balance {

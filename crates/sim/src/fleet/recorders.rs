@@ -1,10 +1,10 @@
-//! What a replication counts of its clients and jobs, until its outcome is made.
+//! The histograms that a replication records.
 
 use crate::energy::{ClientEnergy, nanojoules};
 use crate::histogram::Recorder;
 use crate::outcome::Outcome;
 
-/// The histograms of an [`Outcome`] in the making, under its names.
+/// The histograms of an unfinished [`Outcome`], with the same names.
 #[derive(Debug, Default)]
 pub(super) struct Recorders {
     pub connect: Recorder,
@@ -41,7 +41,7 @@ impl Recorders {
         }
     }
 
-    /// Gives an outcome what was counted for it.
+    /// Moves the histograms into the outcome.
     pub fn end(self, outcome: &mut Outcome) {
         outcome.connect = self.connect.histogram();
         outcome.done = self.done.histogram();
@@ -53,7 +53,7 @@ impl Recorders {
         outcome.radio = self.radio.histogram();
         outcome.processor = self.processor.histogram();
         outcome.energy = self.energy.histogram();
-        // Every client is of one class.
+        // Every client belongs to exactly one class.
         for (class, ready) in outcome.classes.iter_mut().zip(self.ready) {
             class.ready = ready.histogram();
             outcome.ready.merge(&class.ready);

@@ -1,7 +1,7 @@
-//! The server's workers at their jobs.
+//! Service of jobs by the server's workers.
 //!
-//! A job passes through small functions, here and in `turn`, which are inlined by force: the compiler would call
-//! some of them, once for each customer or more.
+//! The small functions here and in `turn` that every job passes through are inlined by force: the compiler would not
+//! inline some of them.
 
 use super::{FIRST_SHARING, Fleet, SCALING};
 use crate::scenario::Discipline;
@@ -9,7 +9,7 @@ use crate::server::{Job, JobId};
 use shakedown_link::{Direction, Ns};
 
 impl<const NETWORK: bool> Fleet<'_, NETWORK> {
-    /// Puts a job in line at a server.
+    /// Adds a job to a server's queue.
     #[inline(always)]
     pub(super) fn enqueue(&mut self, server: u32, job: Job) -> JobId {
         let id = self.jobs.add(job);
@@ -20,7 +20,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         id
     }
 
-    /// Starts what can be started.
+    /// Starts the jobs that can start.
     #[inline]
     pub(super) fn start_jobs(&mut self, now: Ns) {
         while let Some(server) = self.may_start.pop() {
@@ -53,7 +53,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         }
     }
 
-    /// Notes how long a job has waited.
+    /// Records how long a job has waited.
     #[inline(always)]
     fn has_waited(&mut self, job: &Job, waited: Ns) {
         let began = self.window.first.is_some();
@@ -72,12 +72,12 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         }
     }
 
-    /// How long a job's next piece takes, if there is one.
+    /// The duration of a job's next piece, if there is one.
     #[inline(always)]
     pub(super) fn next_piece(&mut self, now: Ns, id: JobId) -> Option<Ns> {
         let job = self.jobs.get(id);
         if let Some(left) = job.orphaned {
-            // Once; then nothing is left.
+            // Returned once; afterwards no work is left.
             job.orphaned = Some(Ns::ZERO);
             job.served += left;
             return (left > Ns::ZERO).then_some(left);
@@ -91,7 +91,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         Some(takes)
     }
 
-    /// A piece of a job is done.
+    /// Ends a piece of a job. Returns the duration of the next piece, if there is one.
     #[inline(always)]
     pub(super) fn piece_done(&mut self, now: Ns, id: JobId) -> Option<Ns> {
         self.events += 1;
@@ -124,7 +124,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         self.load.in_system -= 1;
         self.sojourn_ns += u128::from(sojourn.0);
         if self.scenario.server.discipline == Discipline::Ps {
-            // Under sharing, waiting is what service took longer than alone.
+            // Under sharing, the wait is the time by which service took longer than on a worker of its own.
             self.has_waited(&job, sojourn.since(job.served));
         }
         self.jobs.forget(id);
@@ -146,7 +146,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
     #[inline]
     pub(super) fn worker(&mut self, now: Ns, number: u32) {
         let each = self.scenario.server.workers;
-        // Divisions wait for long, and most servers have one worker.
+        // Avoids divisions, which are slow; most servers have one worker.
         let (server, worker) = if each == 1 { (number, 0) } else { (number / each, number % each) };
         let Some(id) = self.servers[server as usize].job_of(worker) else { return };
         self.advance(now);
@@ -170,10 +170,10 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         self.schedule_sharing(now, server);
     }
 
-    /// Servers that have started begin to serve, and others start or stop.
+    /// Autoscaling: started servers begin to serve, and others start or stop.
     pub(super) fn scale(&mut self, now: Ns) {
         if self.is_over() {
-            // No client is left whom they would serve.
+            // No client remains that they would serve.
             self.now = self.load.at;
             return;
         }
