@@ -3,31 +3,31 @@
 use crate::scenario::{ArrivalSpec, Scenario};
 use shakedown_link::{Ns, Stream};
 
-/// Times that are drawn together, so that their logarithms do not wait for each other, nor the next event for them.
+/// Variates per batch. The processor computes the logarithms of a batch in parallel.
 const TOGETHER: usize = 16;
 
-/// Gives the times of arrival, one after another, drawing a few ahead.
+/// An iterator over arrival times, which draws some variates in advance.
 #[derive(Debug)]
 pub struct Arrivals<'a> {
     spec: &'a ArrivalSpec,
     stream: Stream,
     clients: u64,
-    /// None arrives later.
+    /// No client arrives later.
     until: Ns,
     given: u64,
-    /// In seconds, so that no rounding adds up.
+    /// The last arrival, in seconds after `base`: not in whole nanoseconds, so that rounding errors do not add up.
     last_s: f64,
-    /// What the clock began at when `last_s` did: times stay small, and exact, for however long it runs.
+    /// Keeps `last_s` small, and thus exact, in a run of any duration.
     base: Ns,
-    /// Variates that were drawn ahead: those from `used` on have yet to be used.
+    /// Variates drawn in advance; those from `used` on have not been used.
     gaps: [f64; TOGETHER],
     used: usize,
-    /// Of a curve, the line that `last_s` lies on.
+    /// The line of a curve on which `last_s` lies.
     line: usize,
 }
 
 impl<'a> Arrivals<'a> {
-    /// Those of a scenario; what is drawn comes from `stream`.
+    /// The arrivals of a scenario, with random numbers from `stream`.
     #[must_use]
     pub fn new(scenario: &'a Scenario, stream: Stream) -> Self {
         let until = scenario.duration_s.map_or(Ns::MAX, Ns::from_secs_f64);
@@ -50,7 +50,7 @@ impl<'a> Arrivals<'a> {
         }
     }
 
-    /// The next time on a curve, which is where the area below it has grown by an exponential variate; `None` beyond its
+    /// The next time on a curve: when the area below the curve has grown by an exponential variate; `None` after its
     /// end.
     fn on_curve(&mut self, points: &[(f64, f64)]) -> Option<Ns> {
         let mut area = self.exponential();
@@ -60,7 +60,7 @@ impl<'a> Arrivals<'a> {
             let (rate, left_s) = (from + slope * (self.last_s - from_s), to_s - self.last_s);
             let rest = (rate + to) / 2.0 * left_s;
             if area < rest {
-                // rate x + slope x² / 2 = area, in the form that does not cancel.
+                // Solves rate x + slope x² / 2 = area, in the form without cancellation.
                 let root = libm::sqrt((rate * rate + 2.0 * slope * area).max(0.0));
                 self.last_s = (self.last_s + 2.0 * area / (rate + root)).min(to_s);
                 return Some(Ns::from_secs_f64(self.last_s));
@@ -115,8 +115,8 @@ impl Iterator for Arrivals<'_> {
                 self.after(gap_s)
             }
             ArrivalSpec::Storm { within_s } => {
-                // The least of what is left of uniform times, without keeping or sorting them: the k-th of n lies
-                // 1 - u^(1/left) of the rest further on.
+                // The smallest of the remaining uniform times, without storing or sorting them: its distance is the
+                // share 1 - u^(1/left) of the remaining period.
                 let left = (self.clients - number) as f64;
                 let rest_s = within_s - self.last_s;
                 let part = 1.0 - libm::pow(self.stream.uniform(), 1.0 / left);
@@ -132,7 +132,7 @@ impl Iterator for Arrivals<'_> {
             },
             ArrivalSpec::Times { at_s } => Ns::from_secs_f64(at_s[number as usize]),
         };
-        // What the clock does not reach never comes.
+        // Times after the end of the clock do not occur.
         if at > self.until || at == Ns::MAX {
             self.given = self.clients;
             return None;
@@ -175,7 +175,7 @@ mod tests {
         assert!(times[5] > times[4]);
     }
 
-    /// Counts in each part of a curve are Poisson's, with the area below it as their mean.
+    /// Counts in each part of a curve have a Poisson distribution, with the area below it as their mean.
     #[test]
     fn a_curve_brings_as_many_as_the_area_below_it() {
         let points = vec![(0.0, 0.0), (10.0, 400.0), (20.0, 400.0), (21.0, 0.0), (30.0, 0.0), (40.0, 100.0)];

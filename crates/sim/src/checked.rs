@@ -37,7 +37,7 @@ impl Class {
         self.resumption[passed.saturating_sub(1)].1
     }
 
-    /// True where none ever resumes.
+    /// True if no client resumes.
     #[inline]
     pub fn never_resumes(&self) -> bool {
         self.resumption.len() == 1 && self.resumption[0].1.is_never()
@@ -53,7 +53,7 @@ impl Class {
     }
 }
 
-/// A scenario, checked.
+/// A checked scenario.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
     pub classes: Vec<Class>,
@@ -63,13 +63,13 @@ pub(crate) struct Setup {
     pub shares: Vec<f64>,
     /// False if no network is simulated: messages arrive immediately.
     pub network: bool,
-    /// Its parts, as [`Scenario::parts`] has them.
+    /// The number of its parts ([`Scenario::parts`]).
     pub parts: u32,
     /// The admitted arrivals, if at first more clients arrive than are admitted.
     pub let_in: Option<ArrivalSpec>,
     pub timeout: Option<Ns>,
     pub series: Ns,
-    /// Server time asked for per second and worker, on average, in thousand-millionths; `None` where there is no rate.
+    /// The offered load per worker, in units of 10⁻⁹; `None` if arrivals have no rate.
     pub offered_e9: Option<u64>,
     /// Clients that arrive in a relaxation time of the server's queue; `None` without a steady state.
     pub memory_clients: Option<u64>,
@@ -81,13 +81,13 @@ struct Work {
     /// Seconds for a handshake, and the mean of their square.
     mean_s: f64,
     square_s2: f64,
-    /// The same of all records of a client, which are worked on one by one: sums of their work and of its square.
+    /// The same for all records of a client, which are separate jobs: sums of their work and of its square.
     records_mean_s: f64,
     records_square_s2: f64,
 }
 
 impl Work {
-    /// Server time asked for, per second and worker.
+    /// The offered load: worker time required per second and worker.
     fn offered(&self, scenario: &Scenario) -> Option<f64> {
         let per_s = scenario.admitted_per_s()?;
         Some(per_s * (self.mean_s + self.records_mean_s) / f64::from(scenario.server.all_workers()))
@@ -121,7 +121,7 @@ impl Work {
 }
 
 impl Setup {
-    /// What all clients speak, where they are of one kind.
+    /// The handshake of all clients, if there is only one.
     pub fn only_plan(&self) -> Option<&Plan> {
         match self.classes.as_slice() {
             [class] if class.never_resumes() => Some(&class.full),
@@ -231,7 +231,7 @@ fn check_numbers(scenario: &Scenario) -> Result<(), ScenarioError> {
     check_admission(scenario)?;
     if let Some(scaling) = &scenario.server.scaling {
         scaling.check(scenario.server.servers, scenario.server.workers)?;
-        // Their choice among other servers would be another.
+        // They would assign a client to another server whenever the number of servers changes.
         if matches!(scenario.server.balance, Balance::Hash | Balance::Cell) {
             return Err(ScenarioError::Scaling);
         }

@@ -31,9 +31,9 @@ const PROCESSOR: u8 = 1;
 /// A client's energy, as far as it is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ClientEnergy {
-    /// The radio's; `None`: unknown.
+    /// The energy of the radio; `None`: unknown.
     pub radio_j: Option<f64>,
-    /// The processor's; `None`: unknown.
+    /// The energy of the processor; `None`: unknown.
     pub processor_j: Option<f64>,
     /// The [`PARTS`] that are not included, as bits.
     pub missing: u8,
@@ -107,7 +107,7 @@ fn used(client: &Client<'_>, class: &Class, now: Ns) -> ClientEnergy {
 }
 
 impl ClientEnergy {
-    /// True where a part of it is known.
+    /// True if a part of it is known.
     #[inline]
     pub fn is_known(&self) -> bool {
         self.radio_j.is_some() || self.processor_j.is_some()

@@ -5,18 +5,18 @@ use shakedown_link::{
     BearerSpec, Direction, Distribution, DistributionError, DistributionSpec, MAX_SECONDS, Ns, SuperPackets,
 };
 
-/// Who sends a message.
+/// The sender of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sender {
-    /// The end that speaks first.
+    /// The end that sends first.
     Client,
     /// The end that answers.
     Server,
 }
 
 impl Sender {
-    /// Which way its messages go.
+    /// The direction of its messages.
     #[must_use]
     pub fn direction(self) -> Direction {
         match self {
@@ -26,7 +26,7 @@ impl Sender {
     }
 }
 
-/// What carries a handshake.
+/// The transport of a handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TransportKind {
@@ -34,7 +34,7 @@ pub enum TransportKind {
     Stream,
     /// UDP, with the protocol's own retransmission.
     Datagram,
-    /// Nothing: bytes go over the links as they are, unsegmented and without headers, and what is lost stays lost.
+    /// None: bytes are sent over the links unsegmented and without headers, and lost bytes are not sent again.
     Ideal,
 }
 
@@ -44,22 +44,22 @@ pub enum TransportKind {
 pub struct Retransmission {
     /// The first timeout, which doubles.
     pub initial_s: f64,
-    /// The longest.
+    /// The maximum timeout.
     pub maximum_s: f64,
-    /// How often a flight is sent at most, the first time included.
+    /// The maximum number of times that a flight is sent, including the first.
     pub sends: u32,
-    /// The server has a timer too, and not only the client.
+    /// The server has a timer too, not only the client.
     pub server_timer: bool,
-    /// A side without a timer answers a flight that comes again by its own flight at once, even where that is not the last
-    /// of the handshake.
+    /// A side without a timer answers a repeated flight at once by sending its own again, even if that is not the last
+    /// flight of the handshake.
     pub answers_duplicates: bool,
-    /// Bytes that a record cut in two takes more (record and handshake headers); `None`: records are not cut, and IP
-    /// fragments long datagrams.
+    /// Bytes that each division of a record adds (record and handshake headers); `None`: records are not divided, and
+    /// IP fragments long datagrams.
     pub fragment_bytes: Option<u32>,
 }
 
 impl Retransmission {
-    /// DTLS 1.2 as OpenSSL does it (RFC 6347, 4.2.4): 1 s doubling to 60 s, both sides, thirteen sends.
+    /// DTLS 1.2 as in OpenSSL (RFC 6347, 4.2.4): 1 s doubling to 60 s, both sides, sent thirteen times.
     pub const DTLS: Self = Self {
         initial_s: 1.0,
         maximum_s: 60.0,
@@ -74,18 +74,18 @@ impl Retransmission {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PricedMessage {
-    /// Who sends it.
+    /// Its sender.
     pub from: Sender,
     /// Its RFC name.
     pub name: String,
-    /// With its share of record headers, padding, MAC or tag.
+    /// Its bytes, with its share of record headers, padding, MAC or tag.
     pub bytes: u32,
     /// The flight that it belongs to.
     pub flight: u32,
     /// The datagram or write that carried it, counted from 1 in its direction.
     #[serde(default)]
     pub unit: u32,
-    /// Its sender's time to make it.
+    /// Its sender's time to generate it.
     pub generate: DistributionSpec,
     /// Its receiver's time to process it.
     pub process: DistributionSpec,
@@ -97,15 +97,15 @@ pub struct PricedMessage {
 pub struct PricedHandshake {
     /// Its name in results: the suite.
     pub name: String,
-    /// What carries it.
+    /// Its transport.
     pub transport: TransportKind,
-    /// In the order in which they are made.
+    /// In the order in which they are generated.
     pub messages: Vec<PricedMessage>,
     /// The write buffer of a stream's sender: OpenSSL's has 4096 bytes. A full buffer is written to TCP; the rest of a
     /// longer record is written immediately. `None`: a flight is one write.
     #[serde(default)]
     pub write_bytes: Option<u32>,
-    /// How flights on datagrams are sent again; `None`: as DTLS does.
+    /// How flights over datagrams are sent again; `None`: as in DTLS.
     #[serde(default)]
     pub retransmission: Option<Retransmission>,
     /// Power that the client's processor draws while it computes; `None`: unknown.
@@ -173,20 +173,20 @@ pub(crate) struct Plan {
     pub transport: TransportKind,
     pub steps: Vec<Step>,
     pub flights: Vec<Flight>,
-    /// The client may send data once it has passed that many steps.
+    /// The number of steps after which the client may send data.
     pub ready_after: usize,
     pub write_bytes: u32,
     pub super_packets: SuperPackets,
     pub retransmission: Retransmission,
     pub client_cpu_w: Option<f64>,
     pub client_idle_w: Option<f64>,
-    /// Headers below the transport: of IP, and of IP and UDP.
+    /// Headers below the transport: of IP, and of IP with UDP.
     pub ip_bytes: u32,
     pub datagram_header_bytes: u32,
-    /// The server's mean time for one, and the mean of its square.
+    /// The mean of the server's time for a handshake, and of its square.
     pub server_mean_s: f64,
     pub server_square_s2: f64,
-    /// The same up to an alert in answer to the client's first flight, where servers refuse so.
+    /// The variant in which the server answers the client's first flight with an alert, if servers refuse so.
     pub refused: Option<Box<Plan>>,
 }
 
@@ -250,13 +250,13 @@ impl Plan {
         self.refused = Some(Box::new(plan));
     }
 
-    /// True where no work is drawn.
+    /// True if no work is random.
     pub fn is_constant(&self) -> bool {
         let sides = [Direction::Up, Direction::Down];
         self.steps.iter().all(|step| sides.iter().all(|side| step.constant(*side).is_some()))
     }
 
-    /// Puts the messages of each flight into datagrams: those that shared one still do, and what is too long is cut.
+    /// Packs the messages of each flight into datagrams: those that shared one still do; long datagrams are divided.
     fn pack(&mut self, spec: &PricedHandshake, room: u32) -> Result<(), HandshakeError> {
         let mut unit = None;
         for (step, message) in self.steps.iter_mut().zip(&spec.messages) {
@@ -269,7 +269,7 @@ impl Plan {
             }
             if let Some(more) = self.retransmission.fragment_bytes {
                 while let Some(long) = flight.datagrams.last().copied().filter(|bytes| *bytes > room) {
-                    // A piece takes headers of its own.
+                    // Each piece has its own headers.
                     let rest = long - room + more.min(room / 2);
                     flight.datagrams.pop();
                     flight.datagrams.extend([room, rest]);
@@ -290,8 +290,8 @@ const RECORD_BYTES: u32 = 16_384;
 /// A TLS alert with its record header.
 const ALERT_BYTES: u32 = 5 + 2;
 
-/// What a TLS library with a buffer hands to TCP of records, the rest at the end: libssl's buffering BIO writes a full buffer,
-/// and at once what is left of a record that is longer than the buffer.
+/// The writes to TCP of a TLS library that buffers records: libssl's buffering BIO writes a full buffer, and at once
+/// the rest of a record that is longer than the buffer. The remaining bytes are written at the end.
 pub fn written(records: impl Iterator<Item = u32>, buffer_bytes: u32, mut write: impl FnMut(u32)) {
     let mut held = 0;
     for mut record in records {
@@ -399,8 +399,8 @@ fn flights(steps: &[Step]) -> Vec<Flight> {
     flights
 }
 
-/// Data may follow the client's last message, and not before the server's Finished has been processed; tickets that come
-/// later are not waited for.
+/// The client may send data after its last message, when it has processed the server's Finished; it does not wait for
+/// later tickets.
 fn ready_after(spec: &PricedHandshake) -> usize {
     let last = |wanted: &dyn Fn(&PricedMessage) -> bool| spec.messages.iter().rposition(wanted);
     let client = last(&|message| message.from == Sender::Client);
@@ -422,13 +422,13 @@ fn server_square_s2(steps: &[Step]) -> f64 {
 }
 
 impl Step {
-    /// What it costs a side (named by the direction of what it sends).
+    /// Its cost on a side, which is named by the direction in which it sends.
     #[inline]
     pub fn cost(&self, side: Direction) -> &Distribution {
         if self.from == side { &self.generate } else { &self.process }
     }
 
-    /// True where drawing its cost to a side is no draw at all.
+    /// Its cost on a side, if this is constant.
     #[inline]
     pub fn constant(&self, side: Direction) -> Option<Ns> {
         self.cost(side).as_constant()
@@ -469,7 +469,7 @@ mod tests {
             written(all, buffer, |bytes| found.push(bytes));
             found
         };
-        // A chain of 15 kB: the buffer with the start of it, and then all of the rest.
+        // A certificate chain of 15 kB: the full buffer with the start of it, and then all of the rest.
         assert_eq!(writes(&[127, 28, 15_000, 101, 74], 4096), [4096, 15_155 - 4096, 175]);
         assert_eq!(writes(&[9_810, 28, 600, 80, 58], 4096), [9_810, 766]);
         assert_eq!(writes(&[4096, 4096], 4096), [4096, 4096]);

@@ -4,16 +4,16 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use shakedown_link::Ns;
 use std::ops::Range;
 
-/// Buckets a doubling: the width of a bucket is at most a 1024th of its values.
+/// 2¹⁰ buckets per doubling: the width of a bucket is at most 1/1024 of its values.
 const PRECISION_BITS: u32 = 10;
 const HALF: usize = 1 << PRECISION_BITS;
-/// Values of up to 2⁴⁸ (78 hours in nanoseconds) have buckets; longer ones share the last.
+/// Values below 2⁴⁸ (78 hours in nanoseconds) have buckets; larger ones share the last.
 const MAX_BITS: u32 = 48;
 const BUCKETS: usize = (MAX_BITS - PRECISION_BITS + 1) as usize * HALF;
 
-/// A histogram in the manner of HdrHistogram, of one fixed layout: relative precision 1/1024, whatever the values.
+/// A histogram like HdrHistogram's, with one fixed layout: its relative precision is 1/1024.
 ///
-/// Count, sum, minimum and maximum are exact beside it. Merging adds counts, so any order of merging gives the same.
+/// Count, sum, minimum and maximum are exact. Merging adds counts, so its order does not matter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
     /// Allocated with the first value.
@@ -36,12 +36,12 @@ impl Default for Histogram {
 #[inline]
 fn bucket(value: u64) -> usize {
     let value = value.min((1 << MAX_BITS) - 1);
-    // Of values below 2048, all digits are kept.
+    // Values below 2048 are not rounded.
     let shift = (63 - PRECISION_BITS) - (value | HALF as u64).leading_zeros();
     shift as usize * HALF + (value >> shift) as usize
 }
 
-/// The least value of a bucket and the least of the next.
+/// The smallest value of a bucket and of the next bucket.
 fn bounds(bucket: usize) -> (u64, u64) {
     let shift = (bucket / HALF).saturating_sub(1) as u32;
     let within = (bucket - shift as usize * HALF) as u64;
@@ -70,7 +70,7 @@ impl Histogram {
         }
         self.count += times;
         self.sum += u128::from(value) * u128::from(times);
-        // Rarely, so that a branch is cheaper than what it saves.
+        // Rarely true, so a branch is cheaper than a store.
         if value < self.minimum {
             self.minimum = value;
         }
@@ -92,7 +92,7 @@ impl Histogram {
         self.record(time.into().0);
     }
 
-    /// Adds another's values.
+    /// Adds the values of another histogram.
     pub fn merge(&mut self, other: &Self) {
         if other.count == 0 {
             return;
@@ -112,25 +112,25 @@ impl Histogram {
         self.maximum = self.maximum.max(other.maximum);
     }
 
-    /// Runs of buckets that hold anything, in order.
+    /// Runs of buckets that are not empty, in order.
     fn filled(&self) -> impl Iterator<Item = Range<usize>> + use<> {
         let runs = self.runs;
         (0..BUCKETS / HALF).filter(move |run| runs >> run & 1 == 1).map(|run| run * HALF..(run + 1) * HALF)
     }
 
-    /// The buckets that hold anything, with their counts, in order.
+    /// Buckets that are not empty, with their counts, in order.
     fn counted(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         let all = self.filled().flat_map(|run| run.clone().zip(&self.counts[run]));
         all.filter(|(_, count)| **count > 0).map(|(index, count)| (index, *count))
     }
 
-    /// How many values.
+    /// The number of values.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Their sum, exactly.
+    /// The exact sum of the values.
     #[must_use]
     pub fn sum(&self) -> u128 {
         self.sum
@@ -142,7 +142,7 @@ impl Histogram {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
-    /// The least and the greatest value, if there are any.
+    /// The smallest and the largest value, if there are any.
     #[must_use]
     pub fn range(&self) -> Option<(u64, u64)> {
         (self.count > 0).then_some((self.minimum, self.maximum))
@@ -167,13 +167,13 @@ impl Histogram {
         Some(self.maximum as f64)
     }
 
-    /// How many are not greater than a value, or share its bucket.
+    /// The number of values that are at most this value, or share its bucket.
     #[must_use]
     pub fn count_within(&self, value: u64) -> u64 {
         self.buckets().take_while(|(low, ..)| *low <= value).map(|(.., count)| count).sum()
     }
 
-    /// Buckets that hold anything: least value, least value of the next bucket, count.
+    /// Buckets that are not empty: smallest value, smallest value of the next bucket, count.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
         self.counted().map(|(index, count)| {
             let (low, next) = bounds(index);
@@ -182,7 +182,7 @@ impl Histogram {
     }
 }
 
-/// Numbers of more digits than a JSON number keeps.
+/// Serialisation of numbers with more digits than JSON numbers keep.
 pub(crate) mod decimal {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
@@ -196,7 +196,7 @@ pub(crate) mod decimal {
     }
 }
 
-/// How a histogram is saved: (bucket, count) pairs of one layout.
+/// The saved form of a histogram: (bucket, count) pairs of one layout.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Saved {
@@ -208,7 +208,7 @@ struct Saved {
     counts: Vec<(u32, u64)>,
 }
 
-/// The name of the layout; histograms of another don't merge.
+/// The name of the layout; histograms with another layout are refused.
 const LAYOUT: &str = "hdr-ns-1024-48";
 
 impl Serialize for Histogram {
@@ -252,10 +252,10 @@ impl<'de> Deserialize<'de> for Histogram {
     }
 }
 
-/// A histogram in the making: values that come several times in a row, as constant costs do, are counted together.
+/// A histogram being recorded. Equal consecutive values, for example constant costs, are counted together.
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
-    /// What came last, and how often in a row.
+    /// The last value, and how many times in succession it was recorded.
     last: u64,
     repeats: u64,
     histogram: Histogram,
@@ -281,13 +281,13 @@ impl Recorder {
 
     #[inline]
     fn count_last(&mut self) {
-        // Only before the first value.
+        // `repeats` is 0 only before the first value.
         if self.repeats > 0 {
             self.histogram.record_times(self.last, self.repeats);
         }
     }
 
-    /// All that was counted.
+    /// The histogram of all recorded values.
     #[must_use]
     pub fn histogram(mut self) -> Histogram {
         self.count_last();
@@ -298,47 +298,47 @@ impl Recorder {
 /// The summary of a distribution.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// Values.
+    /// The number of values.
     pub n: u64,
-    /// `None` where there are none, as with all that follow.
+    /// `None` without values; this is true of all following fields.
     pub mean: Option<f64>,
     /// Half the width of the mean's 95 % interval over replications; `None` with fewer than two.
     pub mean_margin: Option<f64>,
-    /// The same of the percentiles.
+    /// The same for the median.
     pub p50_margin: Option<f64>,
-    /// Of the 90th.
+    /// The same for the 90th percentile.
     pub p90_margin: Option<f64>,
-    /// Of the 95th.
+    /// The same for the 95th percentile.
     pub p95_margin: Option<f64>,
-    /// Of the 99th.
+    /// The same for the 99th percentile.
     pub p99_margin: Option<f64>,
     /// Median.
     pub p50: Option<f64>,
-    /// 90th percentile; this and those that follow also where there are too few ([`LEAST_VALUES`]).
+    /// 90th percentile; this and the next two are `None` also with too few values ([`LEAST_VALUES`]).
     pub p90: Option<f64>,
     /// 95th percentile.
     pub p95: Option<f64>,
     /// 99th percentile.
     pub p99: Option<f64>,
-    /// The least.
+    /// The smallest value.
     pub min: Option<f64>,
-    /// The greatest.
+    /// The largest value.
     pub max: Option<f64>,
 }
 
-/// The percentiles of a summary, and how many values each needs: of fewer none lies beyond it, and it would be the
-/// greatest under another name.
+/// The percentiles of a summary, and the number of values that each needs: with fewer, no value would exceed it, and it
+/// would only repeat the maximum.
 pub const LEAST_VALUES: [(&str, f64, u64); 3] = [("p90", 0.9, 10), ("p95", 0.95, 20), ("p99", 0.99, 100)];
 
 impl Histogram {
-    /// A quantile; `None` of fewer values than [`LEAST_VALUES`].
+    /// A quantile; `None` with fewer values than [`LEAST_VALUES`] requires.
     #[must_use]
     pub fn percentile(&self, share: f64) -> Option<f64> {
         let enough = LEAST_VALUES.iter().all(|(_, from, least)| share < *from || self.count >= *least);
         if enough { self.quantile(share) } else { None }
     }
 
-    /// In units of which `per_unit` make one of the summary's: 10⁹ for seconds out of nanoseconds.
+    /// The summary, with values divided by `per_unit`: 10⁹ turns nanoseconds into seconds.
     #[must_use]
     pub fn summary(&self, per_unit: f64) -> Summary {
         let percentile = |share| self.percentile(share).map(|value| value / per_unit);
@@ -411,7 +411,7 @@ mod tests {
             prop_assert_eq!(histogram.sum(), values.iter().map(|value| u128::from(*value)).sum::<u128>());
         }
 
-        /// However values are dealt out and merged, the bytes are the same.
+        /// The bytes are the same for every distribution of values to parts and every order of merging.
         #[test]
         fn merging_is_exact(values in prop::collection::vec((0_u64..1 << 50, 0_usize..4), 1..200)) {
             let mut all = Histogram::default();

@@ -104,7 +104,7 @@ impl Simulation {
         &self.scenario
     }
 
-    /// What a class has to do with its cells; `None`: each client has a link of its own.
+    /// The cell settings of a class; `None`: each client has its own link.
     #[must_use]
     pub fn cell(&self, class: usize) -> Option<&access::CellOf> {
         self.setup.classes.get(class)?.cell.as_ref()

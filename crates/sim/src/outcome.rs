@@ -23,11 +23,11 @@ pub enum Cause {
     Connect,
     /// The transport reached its limit of retransmissions.
     Transport,
-    /// The server had forgotten the connection.
+    /// The server no longer had the connection.
     Reset,
     /// The server refused it, because it limits the rate of new connections.
     Refused,
-    /// Something was lost and is not sent again.
+    /// A packet was lost and is not sent again.
     Lost,
 }
 
@@ -58,7 +58,7 @@ pub struct Outcome {
     /// Times of each job at the server: waiting for a worker, and from arrival in the queue to the end of service.
     pub wait: Histogram,
     pub sojourn: Histogram,
-    /// A client's waiting for workers, all its jobs together.
+    /// The total time for which a client's jobs waited for workers.
     pub client_wait: Histogram,
     /// Processor time of a client and of the server for it.
     pub client_cpu: Histogram,
@@ -79,7 +79,7 @@ pub struct Outcome {
     /// Servers that started and stopped; `None` if their number is fixed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scaling: Option<ScalingOutcome>,
-    /// What clients sent after their handshakes; `None` where they send nothing.
+    /// Records that clients sent after their handshakes; `None` if they send none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records: Option<RecordsOutcome>,
     pub series: Series,
@@ -190,7 +190,7 @@ pub struct Window {
     pub last: Mark,
 }
 
-/// A time, with the workers' busy time up to then, and the part of it that went to records that were finished by then.
+/// A time, the workers' busy time until then, and the part of it that was used for records finished by then.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Mark {
     pub at: Ns,
@@ -209,7 +209,7 @@ impl Moments {
         }
     }
 
-    /// The percentile at a place in [`MARGINS`].
+    /// The percentile with this index in [`MARGINS`].
     #[must_use]
     pub fn percentile_s(&self, nth: usize) -> f64 {
         self.percentiles_ns[nth] as f64 * 1e-9
@@ -236,10 +236,10 @@ pub enum MergeError {
 }
 
 impl Outcome {
-    /// Adds other replications of the same scenario. Whatever the order of merging, the result is the same.
+    /// Adds other replications of the same scenario. The order of merging does not matter.
     ///
     /// # Errors
-    /// [`MergeError`], and nothing is added, where they are of another scenario.
+    /// [`MergeError`] if they belong to another scenario; nothing is added then.
     pub fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
         self.whole()?;
         other.whole()?;
@@ -357,8 +357,8 @@ impl Outcome {
         Ok(())
     }
 
-    /// Ends a replication's account at a time, with the workers' busy time up to then.
-    /// `worker_ns` says how much worker time there was up to a time.
+    /// Ends the accounting of a replication at a time, with the workers' busy time until then. `worker_ns` returns the
+    /// workers' total time until a time.
     pub fn end(
         &mut self,
         number: u32,
@@ -413,15 +413,15 @@ impl Outcome {
 #[derive(Debug, Default)]
 pub struct Merger {
     all: Option<Outcome>,
-    /// By number.
+    /// Incomplete replications, by number.
     partial: BTreeMap<u32, Outcome>,
 }
 
 impl Merger {
-    /// Takes another.
+    /// Adds an outcome.
     ///
     /// # Errors
-    /// [`MergeError`] where it is of another scenario, or is there.
+    /// [`MergeError`] if it belongs to another scenario, or was added before.
     pub fn add(&mut self, mut outcome: Outcome) -> Result<(), MergeError> {
         let number = outcome.replications.first().map_or(0, |replication| replication.number);
         if let Some(before) = self.partial.remove(&number) {
@@ -440,7 +440,7 @@ impl Merger {
     /// The merged outcome; `None` if there are none.
     ///
     /// # Errors
-    /// [`MergeError`] where a part is missing.
+    /// [`MergeError`] if a part is missing.
     pub fn end(self) -> Result<Option<Outcome>, MergeError> {
         self.partial.values().try_for_each(Outcome::whole)?;
         Ok(self.all)

@@ -1,4 +1,4 @@
-//! The summary of a simulation that is read: seconds, joules and shares, with intervals over replications.
+//! The summary of a simulation: seconds, joules and shares, with intervals over replications.
 
 use crate::access::outcome::AccessReport;
 use crate::histogram::{Histogram, Summary};
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use shakedown_link::Ns;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A simulation's summary. Percentiles are exact to a thousandth, means exactly.
+/// A simulation's summary. Percentiles are precise to a thousandth; means are exact.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     pub clients: u64,
@@ -40,7 +40,7 @@ pub struct Report {
     pub access: Option<AccessReport>,
     pub admissions: Option<Admissions>,
     pub scaling: Option<ScalingReport>,
-    /// `None` where clients send nothing after their handshakes.
+    /// `None` if clients send nothing after their handshakes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records: Option<RecordsReport>,
     pub peak_in_flight: u64,
@@ -74,12 +74,12 @@ pub struct IntervalReport {
     pub refused: u64,
     pub busy_workers: f64,
     pub waiting: f64,
-    /// In service, and starting; `None` where their number is fixed.
+    /// Servers in service and starting; `None` if their number is fixed.
     pub servers: Option<f64>,
     pub starting: Option<f64>,
 }
 
-/// The same of clients of a class, or of all: those in flight, and of these what they wait for.
+/// The clients of a class, or all clients, in an interval: counts, and mean numbers in flight, in total and by stage.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClassIntervalReport {
     pub arrived: u64,
@@ -92,7 +92,7 @@ pub struct ClassIntervalReport {
     pub under_way: f64,
 }
 
-/// What servers there were; times are of one replication, on average.
+/// Results of autoscaling; times are means over replications.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ScalingReport {
     pub peak: u64,
@@ -103,7 +103,7 @@ pub struct ScalingReport {
 }
 
 impl Outcome {
-    /// What is read: seconds, joules, shares.
+    /// The summary of the outcome.
     #[must_use]
     pub fn report(&self) -> Report {
         let seconds = |histogram: &Histogram| histogram.summary(1e9);
@@ -183,7 +183,7 @@ impl Outcome {
         }
     }
 
-    /// Averages over an interval and replications are shares of this.
+    /// The length of an interval, summed over the replications: means are shares of this.
     fn interval_ns(&self) -> f64 {
         self.series.width.0.max(1) as f64 * self.replications.len().max(1) as f64
     }

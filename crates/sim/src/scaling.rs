@@ -1,8 +1,8 @@
-//! Autoscaling: servers start where those in service are busy, and stop where they are not.
+//! Autoscaling: servers start if those in service are busy, and stop if they are not.
 //!
-//! Every interval the utilisation of the servers in service over it, and the jobs that wait for each, are compared with
-//! thresholds, as cloud providers' step scaling does. A server that is started serves after a delay. One that is stopped
-//! takes no new connections and ends those that it has.
+//! After every interval, the utilisation of the servers in service and the waiting jobs per server are compared with
+//! thresholds, as in cloud providers' step scaling. A started server serves after a delay. A stopped server accepts no
+//! new connections and finishes those that it has.
 
 use crate::error::{ScenarioError, check};
 use crate::series::Series;
@@ -14,27 +14,27 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScalingSpec {
-    /// Servers at most; the scenario's number is there at first, and at least.
+    /// The maximum number of servers; the scenario's number is the initial and the minimum number.
     pub max_servers: u32,
-    /// How often the servers are looked at.
+    /// The interval between two comparisons.
     pub interval_s: f64,
-    /// Servers start from this utilisation on …
+    /// Servers start if the utilisation is at least this …
     pub up: f64,
-    /// … or from this number of waiting jobs per server; `None`: waiting jobs do not matter.
+    /// … or if at least this number of jobs per server waits; `None`: waiting jobs do not matter.
     #[serde(default)]
     pub up_waiting: Option<f64>,
-    /// Servers that start, or stop, at once.
+    /// The number of servers that start or stop together.
     pub step: u32,
-    /// From the start of a server until it serves.
+    /// Time from the start of a server until it serves.
     pub startup_s: f64,
-    /// Servers stop where the utilisation was below this …
+    /// Servers stop if the utilisation was below this …
     pub down: f64,
-    /// … and none started or stopped for so long.
+    /// … and no server started or stopped, for this time.
     pub cooldown_s: f64,
 }
 
 impl ScalingSpec {
-    /// Beginning with so many servers, of so many workers each.
+    /// Checks the settings, for the initial number of servers and their workers.
     pub(crate) fn check(&self, servers: u32, workers: u32) -> Result<(), ScenarioError> {
         let most = f64::from(self.max_servers);
         let within = (servers..=10_000).contains(&self.max_servers);
@@ -56,14 +56,14 @@ impl ScalingSpec {
     }
 }
 
-/// What servers there were. Times are nanoseconds over all replications.
+/// Results of autoscaling. Times are in nanoseconds, over all replications.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScalingOutcome {
-    /// The most in service at once.
+    /// The maximum number in service at once.
     pub peak: u64,
     pub started: u64,
     pub stopped: u64,
-    /// Time of servers in service, those that end their connections included, and of servers that start.
+    /// Time of servers in service, including stopped ones that finish their connections, and of starting servers.
     #[serde(with = "crate::histogram::decimal")]
     pub serving_ns: u128,
     #[serde(with = "crate::histogram::decimal")]
@@ -71,7 +71,7 @@ pub struct ScalingOutcome {
 }
 
 impl ScalingOutcome {
-    /// Adds another replication's.
+    /// Adds another replication.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.peak = self.peak.max(other.peak);
         self.started += other.started;
@@ -81,7 +81,7 @@ impl ScalingOutcome {
     }
 }
 
-/// How many servers there were from a time on.
+/// The numbers of servers from a time on.
 #[derive(Clone, Copy, Debug)]
 struct Count {
     at: Ns,
@@ -95,21 +95,21 @@ pub(crate) struct Scaler {
     spec: ScalingSpec,
     workers: u32,
     least: u32,
-    /// Servers that take connections: the first ones.
+    /// The number of servers that accept connections: the first ones.
     pub on: u32,
-    /// When those that start begin to serve.
+    /// When starting servers will begin to serve.
     starting: VecDeque<Ns>,
     looks_at: Ns,
-    /// At the last look: when it was, and the workers' busy time.
+    /// The time of the last comparison, and the workers' busy time until then.
     seen: (Ns, u128),
-    /// Since when the utilisation is low and nothing has changed.
+    /// The time since which the utilisation is low and the number of servers has not changed.
     quiet_since: Ns,
     history: Vec<Count>,
     outcome: ScalingOutcome,
 }
 
 impl Scaler {
-    /// Beginning with so many servers, of so many workers each.
+    /// Begins with the minimum number of servers.
     pub fn new(spec: ScalingSpec, least: u32, workers: u32) -> Self {
         Self {
             spec,
@@ -125,13 +125,13 @@ impl Scaler {
         }
     }
 
-    /// When it wants to act next.
+    /// The time of its next action.
     pub fn next(&self) -> Ns {
         self.starting.front().map_or(self.looks_at, |ready| self.looks_at.min(*ready))
     }
 
-    /// Lets servers serve that have started, and looks at all where that is due: `busy_ns` is the workers' busy time so
-    /// far, `waiting` the jobs that wait, `ending` the servers beyond those that are on that still have connections.
+    /// Puts started servers into service, and compares if that is due. `busy_ns`: the workers' busy time so far;
+    /// `waiting`: the waiting jobs; `ending`: the servers after the first N that still have connections.
     pub fn act(&mut self, now: Ns, busy_ns: u128, waiting: u64, ending: impl Fn(u32) -> u32) {
         while self.starting.front().is_some_and(|ready| *ready <= now) {
             self.starting.pop_front();
@@ -177,7 +177,7 @@ impl Scaler {
         }
     }
 
-    /// From a time on and up to another, how many servers there were.
+    /// Periods with constant numbers of servers: start, end (at most `end`), numbers.
     fn spans(&self, end: Ns) -> impl Iterator<Item = (Ns, Ns, Count)> {
         let ends = self.history.iter().skip(1).map(|next| next.at).chain([Ns::MAX]);
         let spans =
@@ -186,7 +186,7 @@ impl Scaler {
         spans.take_while(move |(from, ..)| *from < end).filter(|(from, until, _)| from < until)
     }
 
-    /// The workers' time up to then, of servers in service.
+    /// The time of the workers of servers in service, until a time.
     pub fn worker_ns(&self, end: Ns) -> u128 {
         let each = self
             .spans(end)
@@ -194,7 +194,7 @@ impl Scaler {
         each.sum::<u128>() * u128::from(self.workers)
     }
 
-    /// What servers there were up to the end.
+    /// The results until the end.
     pub fn end(&self, end: Ns, series: &mut Series) -> ScalingOutcome {
         let mut outcome = self.outcome;
         for (from, until, count) in self.spans(end) {

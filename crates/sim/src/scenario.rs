@@ -182,7 +182,7 @@ pub struct PrecisionSpec {
     /// Limit of the events of all runs together. Runs are prolonged until the precision is reached, within this limit;
     /// the first run is always completed.
     pub max_events: u64,
-    /// Clients that each replication has to count for the precision to be met, by the run before; 0: any.
+    /// The minimum number of clients that each replication counts, as the previous run requires; 0: no minimum.
     #[serde(default)]
     pub least_counted: u64,
 }

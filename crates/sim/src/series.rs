@@ -1,4 +1,4 @@
-//! Time series that merge exactly: what happened in each interval, and what clients waited for.
+//! Time series that merge exactly: counts of events, and clients by stage, in each interval.
 
 use serde::{Deserialize, Serialize};
 use shakedown_link::Ns;
@@ -8,16 +8,16 @@ use shakedown_link::Ns;
 pub struct Series {
     /// The width of an interval.
     pub width: Ns,
-    /// One an interval, from time 0; what comes later than the last is counted in it.
+    /// The intervals, from time 0; events after the last are counted in it.
     pub intervals: Vec<Interval>,
-    /// The same of each class's clients.
+    /// The same for each class's clients.
     pub classes: Vec<Vec<ClassInterval>>,
 }
 
 /// One interval of the servers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interval {
-    /// Attempts begun beyond each client's first.
+    /// Attempts begun, without each client's first.
     pub retries: u64,
     /// Connections that servers refused.
     pub refused: u64,
@@ -25,9 +25,9 @@ pub struct Interval {
     pub busy: Ns,
     /// Jobs waiting for a worker, times time.
     pub waiting: Ns,
-    /// Servers in service, times time; nothing where their number is fixed.
+    /// Servers in service, times time; 0 if their number is fixed.
     pub servers: Ns,
-    /// The same of servers that start.
+    /// The same for starting servers.
     pub starting: Ns,
 }
 
@@ -40,11 +40,11 @@ pub struct ClassInterval {
     pub completed: u64,
     /// Clients that gave up.
     pub failed: u64,
-    /// Clients that were neither, by what they waited for, times time.
+    /// Clients in flight, by stage, times time.
     pub stages: [Ns; STAGES],
 }
 
-/// Intervals of a series at most; a longer run counts the rest in the last.
+/// The maximum number of intervals; a longer run counts the rest in the last.
 pub const MAX_INTERVALS: usize = 10_000;
 
 impl Series {
@@ -61,7 +61,7 @@ impl Series {
         Some(entry(&mut self.intervals, number))
     }
 
-    /// The same of a class's clients.
+    /// The same for a class's clients.
     #[inline]
     pub fn class_at(&mut self, class: usize, time: Ns) -> Option<&mut ClassInterval> {
         let number = self.number(time)?;
@@ -74,7 +74,7 @@ impl Series {
         Some((number as usize).min(MAX_INTERVALS - 1))
     }
 
-    /// Adds the numbers at work and waiting, times their duration, to each interval of a span.
+    /// Adds the numbers of busy workers and waiting jobs, times their duration, to each interval of a span.
     #[inline]
     pub fn hold(&mut self, span: (Ns, Ns), busy: u64, waiting: u64) {
         for (number, length) in parts(self.width, span) {
@@ -84,7 +84,7 @@ impl Series {
         }
     }
 
-    /// The same of servers in service and servers that start.
+    /// The same for servers in service and starting servers.
     pub fn hold_servers(&mut self, span: (Ns, Ns), servers: u64, starting: u64) {
         for (number, length) in parts(self.width, span) {
             let interval = entry(&mut self.intervals, number);
@@ -93,7 +93,7 @@ impl Series {
         }
     }
 
-    /// The same of a class's clients by stage.
+    /// The same for a class's clients by stage.
     pub fn hold_stages(&mut self, class: usize, span: (Ns, Ns), there: &[u64; STAGES]) {
         if *there == [0; STAGES] {
             return;
@@ -106,7 +106,7 @@ impl Series {
         }
     }
 
-    /// Intervals of servers and of clients.
+    /// The number of intervals, of servers and of clients.
     #[must_use]
     pub fn length(&self) -> usize {
         self.classes.iter().map(Vec::len).chain([self.intervals.len()]).max().unwrap_or(0)
@@ -120,7 +120,7 @@ impl Series {
         all
     }
 
-    /// The most clients in flight at the end of an interval.
+    /// The maximum number of clients in flight at the end of an interval.
     #[must_use]
     pub fn peak_in_flight(&self) -> u64 {
         let mut there = 0;
@@ -133,7 +133,7 @@ impl Series {
         ends.max().unwrap_or(0)
     }
 
-    /// Adds another's counts. False, and nothing is added, where widths or classes differ.
+    /// Adds the counts of another series. False, and nothing is added, if widths or classes differ.
     #[must_use]
     pub fn merge(&mut self, other: &Self) -> bool {
         if (self.width, self.classes.len()) != (other.width, other.classes.len()) {
@@ -165,7 +165,7 @@ impl ClassInterval {
         }
     }
 
-    /// Clients that were neither ready nor gone, times time.
+    /// Clients in flight, times time.
     #[must_use]
     pub fn in_flight(&self) -> Ns {
         self.stages.iter().fold(Ns::ZERO, |sum, one| sum + *one)
@@ -205,7 +205,7 @@ fn times(length: Ns, count: u64) -> Ns {
 pub enum Stage {
     /// Between two attempts.
     Pausing,
-    /// Its radio asks its cell for access.
+    /// Its radio has requested access to its cell.
     Seeking,
     /// Its connection waits to be accepted, or its flight for a worker or the end of work on it.
     AtServer,
@@ -213,13 +213,13 @@ pub enum Stage {
     UnderWay,
 }
 
-/// How many there are.
+/// The number of stages.
 pub const STAGES: usize = 4;
 
 /// Clients of each class by stage.
 #[derive(Debug)]
 pub struct Stages {
-    /// Since when, and how many.
+    /// The time since which the numbers are valid, and the numbers.
     classes: Vec<(Ns, [u64; STAGES])>,
 }
 
@@ -230,7 +230,7 @@ impl Stages {
         Self { classes: vec![(Ns::ZERO, [0; STAGES]); classes] }
     }
 
-    /// A client of a class leaves a stage, and comes to another; `None`: it is not on its way.
+    /// A client of a class moves from a stage to another; `None`: it is not in flight.
     pub fn moves(
         &mut self,
         series: &mut Series,

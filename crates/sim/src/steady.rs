@@ -1,11 +1,10 @@
 //! Steady loads: how long a run has to be, and how well its figures are known.
 //!
-//! Replications begin with an empty server, so the clients of a warm-up are not counted; intervals come from the spread over
-//! replications (Student's t), which are independent. Both methods
-//! are valid if a replication is long compared with the relaxation time of the queue. Near saturation this time is
-//! 4ρ / (1 - ρ)² services (J. Abate, W. Whitt, "Transient behavior of regulated Brownian motion, I", 1987). The
-//! [`Trend`](crate::trend::Trend) of the data, averaged over the replications, also shows whether the warm-up was
-//! long enough.
+//! Replications begin with an empty server, so the clients of a warm-up are not counted. Intervals come from the spread
+//! over replications (Student's t), which are independent. Warm-up and intervals are valid if a replication is long
+//! compared with the relaxation time of the queue. Near saturation this time is 4ρ / (1 - ρ)² services (J. Abate, W.
+//! Whitt, "Transient behavior of regulated Brownian motion, I", 1987). The [`Trend`](crate::trend::Trend) of the data,
+//! averaged over the replications, also shows whether the warm-up was long enough.
 
 use crate::Simulation;
 use crate::outcome::{Moments, Outcome, Replication, Steady};
@@ -29,15 +28,15 @@ const MAX_SHIFT: f64 = 0.25;
 const MIN_GROWTH: f64 = 1.25;
 const MAX_GROWTH: f64 = 32.0;
 const MAX_GROWTH_UNSETTLED: f64 = 8.0;
-/// The width of an interval is itself only estimated. An interval that is narrow by chance contains the mean less often, and
-/// a rule that stops at it selects it (D. I. Singham, L. W. Schruben, "Finite-sample performance of absolute precision
-/// stopping rules", INFORMS Journal on Computing 24, 2012). Therefore the length of a run is determined without its results:
-/// by theory ([`Steady::by_theory`]), and by the run before, which is independent (C. Stein, "A two-sample test for a linear
-/// hypothesis whose power is independent of the variance", Annals of Mathematical Statistics 16, 1945), with this factor in
-/// reserve. With
-/// normally distributed values, 19 of 20 such runs are precise enough (the 95th percentile of F with 24 and 24 degrees
-/// of freedom); with queues near saturation, whose values are skewed, 9 of 10. A shorter run does not count as precise,
-/// even if its intervals are narrow.
+/// The width of an interval is itself only estimated. An interval that is narrow by chance contains the mean less
+/// often, and a rule that stops at narrow intervals selects these (D. I. Singham, L. W. Schruben, "Finite-sample
+/// performance of absolute precision stopping rules", INFORMS Journal on Computing 24, 2012). Therefore the length of a
+/// run is determined without its results: by theory ([`Steady::by_theory`]), and by the run before, which is
+/// independent (C. Stein, "A two-sample test for a linear hypothesis whose power is independent of the variance",
+/// Annals of Mathematical Statistics 16, 1945), with this factor in reserve. With normally distributed values, 19 of 20
+/// such runs are precise enough (the 95th percentile of F with 24 and 24 degrees of freedom); with queues near
+/// saturation, whose values are skewed, 9 of 10. A shorter run does not count as precise, even if its intervals are
+/// narrow.
 const RESERVE: f64 = 2.0;
 
 /// How well the figures of a steady load are known.
@@ -49,9 +48,9 @@ pub struct Precision {
     pub reached: Option<f64>,
     /// The name of the figure with the widest interval.
     pub widest: String,
-    /// Warm-up and replications are long compared with the relaxation time, and the data have no trend after the warm-up.
+    /// Warm-up and replications are long compared with the relaxation time, and data after the warm-up have no trend.
     pub is_settled: bool,
-    /// The run is as long as theory and the run before it ask for.
+    /// The run is as long as theory and the run before it require.
     pub is_long_enough: bool,
     /// All intervals are as narrow as required, and both conditions above are true.
     pub is_met: bool,
@@ -119,7 +118,7 @@ impl Steady {
     }
 }
 
-/// The figures whose precision is asked for: name, value in its unit, and half the width of its interval.
+/// The figures for which precision is required: name, value in its unit, and half the width of its interval.
 fn figures(outcome: &Outcome) -> Vec<(String, f64, f64)> {
     let mut found = Vec::new();
     let mut add = |name: String, of: &dyn Fn(&Replication) -> Option<f64>, least: f64| {
@@ -222,7 +221,7 @@ fn longer(scenario: &Scenario, found: &Outcome, steady: &Steady, left: u64) -> O
     if affordable >= asked {
         return Some(Length { counted: least_counted, warmup, least_counted });
     }
-    // The last run, with what is left.
+    // The last run, with the remaining events.
     let warmup = warmup.min(affordable / 5);
     let length = Length { counted: affordable - warmup, warmup, least_counted };
     (affordable >= least && warmup >= warmup_now).then_some(length)
@@ -242,7 +241,7 @@ pub(crate) fn margin(means: &[f64]) -> Option<f64> {
 /// The 97.5th percentile of Student's t.
 fn student(freedom: usize) -> f64 {
     const TABLE: [f64; 10] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
-    // Beyond ten degrees of freedom Fisher's expansion about the normal quantile is good to three digits.
+    // With more than ten degrees of freedom, Fisher's expansion about the normal quantile is good to three digits.
     let z = 1.959_963_984_540_054_f64;
     let n = freedom as f64;
     let square = z * z;

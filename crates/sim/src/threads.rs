@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-/// Between two reports of progress.
+/// The time between two reports of progress.
 const BREATH: Duration = Duration::from_millis(20);
 
 impl Simulation {
     /// Runs all replications once, on at most N threads. Outcomes merge exactly, so the result equals that of
     /// [`run`](Self::run).
     ///
-    /// `progress`, called on this thread, is told of clients over all replications; `None` where it breaks the run off.
+    /// Calls `progress` on this thread with the number of clients over all replications; `None` if it stops the run.
     pub(crate) fn run_once_on(
         &self,
         threads: NonZeroUsize,
@@ -45,7 +45,7 @@ impl Simulation {
             let mut all = Merger::default();
             loop {
                 match receiver.recv_timeout(BREATH) {
-                    // Of one scenario and of different numbers, so nothing keeps them from merging.
+                    // Outcomes of one scenario with different numbers always merge.
                     Ok(Some(outcome)) => all.add(outcome).ok()?,
                     Ok(None) => return None,
                     Err(RecvTimeoutError::Timeout) => {
@@ -61,7 +61,7 @@ impl Simulation {
     }
 }
 
-/// What the threads share.
+/// The state that the threads share.
 #[derive(Debug, Default)]
 struct Work {
     begun: AtomicU32,
@@ -74,7 +74,7 @@ impl Work {
         Some(self.begun.fetch_add(1, Ordering::Relaxed)).filter(|number| *number < count)
     }
 
-    /// Adds what a replication reports to what all have done.
+    /// Adds the progress of a part to the total.
     fn counter(&self) -> impl FnMut(u64) -> ControlFlow<()> + '_ {
         let mut before = 0;
         move |through| {

@@ -1,4 +1,4 @@
-//! The trend of clients' times over a run, from which the warm-up is read: MSER-5 (K. P. White, "An effective truncation
+//! The trend of clients' times over a run, which determines the warm-up: MSER-5 (K. P. White, "An effective truncation
 //! heuristic for bias reduction in simulation output", Simulation 69, 1997).
 
 use serde::{Deserialize, Serialize};
@@ -99,7 +99,7 @@ impl Trend {
         let scale = values.iter().sum::<f64>() / n as f64;
         for (index, value) in values.iter().enumerate().rev() {
             sum += value;
-            // About the mean, so that nothing cancels.
+            // Relative to the mean, to avoid cancellation.
             squares += (value - scale) * (value - scale);
             let count = (n - index) as f64;
             means[index] = sum / count;
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn mser_cuts_a_start_that_is_unlike_the_rest() {
-        // 1,000 of 20,000 values rise from nothing; then 1 s ± 10 %, in no order.
+        // 1,000 of 20,000 values rise from 0 to 1 s; to all, 0 to 0.2 s are added, in no order.
         let values: Vec<u64> = (0..20_000_u64)
             .map(|n| n.min(1000) * 1_000_000 + n.wrapping_mul(0x9e37_79b9_7f4a_7c15) % 200_000_000)
             .collect();
@@ -149,7 +149,6 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the order of merging, the same comes out.
         #[test]
         fn trends_merge_in_any_order(lengths in prop::collection::vec(0_usize..40_000, 3)) {
             let all: Vec<Trend> =

@@ -1,9 +1,9 @@
-//! ALOHA (Abramson 1970), pure or slotted, on one or more channels: a station with a frame sends it, and frames that overlap on a
-//! channel are lost. With carrier sense, unslotted CSMA/CA as in IEEE 802.15.4: each frame first waits for a random time
-//! and listens, and waits again, longer, while it hears another.
+//! ALOHA (Abramson 1970), pure or slotted, on one or more channels: a station sends a frame as soon as it has one, and
+//! frames that overlap on a channel are lost. With carrier sense, unslotted CSMA/CA as in IEEE 802.15.4: before each
+//! frame, a station waits for a random time and listens; if the channel is busy, it waits again, longer.
 //!
-//! A station keeps the silence that its duty cycle asks for after each frame. The gateway, which sends all that goes
-//! down, hears nothing meanwhile; its own frames are received.
+//! After each frame a station is silent as its duty cycle requires. The gateway sends all downlink frames, and receives
+//! nothing while it sends; without carrier sense, its own frames are always received.
 
 use super::{Answers, Packet, Verdict};
 use crate::error::{ScenarioError, check};
@@ -12,7 +12,7 @@ use shakedown_link::{Direction, MAX_SECONDS, Ns, Stream};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-/// Contention without a base station's say.
+/// Contention without a base station.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AlohaSpec {
@@ -22,13 +22,13 @@ pub struct AlohaSpec {
     /// Frames begin at multiples of this; 0: at any time.
     #[serde(default)]
     pub slot_s: f64,
-    /// How often a frame is sent at most.
+    /// The maximum number of times that a frame is sent.
     #[serde(default = "one")]
     pub attempts: u32,
-    /// The longest pause before a frame is sent again; each is drawn evenly up to it.
+    /// The maximum pause before a retransmission; pauses are uniform between 0 and this.
     #[serde(default)]
     pub backoff_s: f64,
-    /// What a frame takes beside its bytes: preamble, headers, and an acknowledgement that the sender waits for.
+    /// Airtime of a frame besides its bytes: preamble, headers, and an acknowledgement for which the sender waits.
     #[serde(default)]
     pub frame_s: f64,
     /// Listening before sending.
@@ -40,15 +40,15 @@ pub struct AlohaSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SenseSpec {
-    /// The unit of waiting.
+    /// The unit of waiting times.
     pub unit_s: f64,
-    /// The first wait is of 0 to 2ⁿ - 1 units, n this …
+    /// The exponent n of the first wait, which is 0 to 2ⁿ - 1 units.
     pub min_exponent: u32,
-    /// … and one more after each time that the channel was busy, up to this.
+    /// The maximum exponent; n grows by 1 each time that the channel is busy.
     pub max_exponent: u32,
     /// How often the channel may be found busy before a frame is given up.
     pub busy: u32,
-    /// From having listened to sending.
+    /// Time from the end of listening to the start of sending.
     pub turnaround_s: f64,
 }
 
@@ -89,7 +89,7 @@ const GATEWAY: u64 = u64::MAX;
 #[derive(Debug)]
 struct Station<P> {
     frames: VecDeque<Packet<P>>,
-    /// When its duty cycle lets it send again.
+    /// When its duty cycle allows it to send again.
     free_at: Ns,
     sent: u32,
     found_busy: u32,
@@ -113,9 +113,9 @@ struct Flying {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
-    /// A frame ends: before others begin at that time.
+    /// A frame ends; this is processed before frames that begin at the same time.
     End,
-    /// A station is to send, or to listen first.
+    /// A station sends, or listens first.
     Begin,
 }
 
@@ -148,7 +148,7 @@ impl<P> Aloha<P> {
         self.steps.peek().map_or(Ns::MAX, |Reverse((at, ..))| *at)
     }
 
-    /// A station is to send its next frame, not before a time.
+    /// Schedules a station's next frame, not before a time.
     fn plan(&mut self, name: u64, from: Ns) {
         let mut at = from;
         if let Some(sense) = self.spec.sense {
@@ -201,7 +201,7 @@ impl<P> Aloha<P> {
         let mut own = Flying { station: name, channel, begins, ends, is_lost: false };
         for other in &mut self.flying {
             if other.channel == channel && other.begins < ends && begins < other.ends {
-                // What the gateway sends is received, and it receives nothing meanwhile.
+                // Without carrier sense, the gateway's frames are received; it receives nothing while it sends.
                 own.is_lost |= name != GATEWAY || self.spec.sense.is_some();
                 other.is_lost |= other.station != GATEWAY || self.spec.sense.is_some();
             }
@@ -256,7 +256,7 @@ impl<P> Aloha<P> {
         self.plan(name, from);
     }
 
-    /// The station's next frame, if it has one.
+    /// Proceeds to the station's next frame, if it has one.
     fn proceed(&mut self, at: Ns, name: u64) {
         let Some(station) = self.stations.get_mut(&name) else { return };
         (station.sent, station.found_busy) = (0, 0);

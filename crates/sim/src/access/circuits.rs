@@ -1,4 +1,4 @@
-//! A number of channels, one for each client for as long as it is there: who finds none free is refused (Erlang 1917).
+//! Circuits: a client occupies a channel until it leaves; a client that finds none free is refused (Erlang 1917).
 
 use super::{Answers, Verdict, Who};
 use crate::error::{ScenarioError, check};
@@ -9,7 +9,7 @@ use shakedown_link::Ns;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CircuitsSpec {
-    /// How many.
+    /// The number of channels of each cell.
     pub channels: u32,
 }
 

@@ -1,8 +1,8 @@
-//! CSMA/CA as in IEEE 802.11's distributed coordination function, basic access: a station with a frame draws a number of idle
-//! slots; all whose slots are over at once collide, and draw from twice as many.
+//! CSMA/CA as in IEEE 802.11's distributed coordination function, basic access: a station with a frame waits for a
+//! random number of idle slots. Stations whose waits end in the same slot collide, and draw from twice as many slots.
 //!
-//! Time runs in slots as in Bianchi's model (2000): a transmission is one slot, however long, for all who wait.
-//! Clients are stations; the access point is one more, with all that goes down.
+//! Time is divided into slots as in Bianchi's model (2000): for waiting stations, a transmission of any length is one
+//! slot. Clients are stations; the access point is one more station, which sends all downlink frames.
 
 use super::{Answers, Packet, Verdict};
 use crate::error::{ScenarioError, check};
@@ -14,19 +14,19 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CsmaSpec {
-    /// An idle slot.
+    /// The duration of an idle slot.
     pub slot_s: f64,
-    /// Slots from which the first pause of a frame is drawn …
+    /// The number of slots from which the first wait of a frame is drawn.
     pub window: u32,
-    /// … and from which any is drawn at most.
+    /// The maximum number of slots from which a wait is drawn.
     pub max_window: u32,
-    /// How often a frame is sent at most.
+    /// The maximum number of times that a frame is sent.
     pub attempts: u32,
-    /// What a frame takes beside its bytes, preamble and headers.
+    /// Airtime of a frame besides its bytes: preamble and headers.
     pub frame_s: f64,
-    /// What a frame that is received takes after it: the pause before its acknowledgement, and that.
+    /// Time after a received frame: the pause before its acknowledgement, and the acknowledgement.
     pub acknowledgement_s: f64,
-    /// How long the channel is idle before slots count.
+    /// Time for which the channel is idle before slots are counted.
     pub idle_s: f64,
 }
 
@@ -58,7 +58,7 @@ impl CsmaSpec {
     }
 }
 
-/// All that goes down is the access point's.
+/// The station that sends all downlink frames.
 const ACCESS_POINT: u64 = u64::MAX;
 
 #[derive(Debug)]
@@ -74,12 +74,12 @@ pub(super) struct Csma<P> {
     spec: CsmaSpec,
     slot: Ns,
     stations: BTreeMap<u64, Station<P>>,
-    /// In which slot each station with a frame sends.
+    /// The slot in which each station with a frame sends.
     due: BTreeSet<(u64, u64)>,
-    /// The slot that begins at a time, from which on slots are idle.
+    /// `first` is the slot that begins at `idle_from`, from which on the channel is idle.
     first: u64,
     idle_from: Ns,
-    /// Who sends, since when, and until when the channel is taken.
+    /// The stations that send, the time since which they send, and the time until which the channel is occupied.
     sending: Vec<u64>,
     since: Ns,
     until: Ns,
@@ -109,7 +109,7 @@ impl<P> Csma<P> {
             self.stations.entry(name).or_insert(Station { frames: VecDeque::new(), window, sent: 0 });
         station.frames.push_back(packet);
         if station.frames.len() == 1 {
-            // Whole slots that have been idle.
+            // Slots that have been idle, rounded up.
             let over =
                 if self.sending.is_empty() { now.since(self.idle_from).0.div_ceil(self.slot.0) } else { 1 };
             self.draw(name, self.first + over);
@@ -144,7 +144,7 @@ impl<P> Csma<P> {
         }
     }
 
-    /// All whose slot has come send at once.
+    /// All stations whose slot this is send at once.
     fn send(&mut self, slot: u64, answers: &mut Answers<P>) {
         self.since = self.begins(slot);
         let mut longest = Ns::ZERO;

@@ -1,4 +1,4 @@
-//! A client's side of its cell, and the cells of a run.
+//! The membership of a client in its cell, and the cells of a run.
 
 use super::outcome::{AccessOutcome, AccessRecords};
 use super::{Answers, CellOf, Medium, MediumPlan, Packet, Verdict, Who};
@@ -27,7 +27,7 @@ pub struct Member {
 pub struct Unsent {
     /// Dropped by the path.
     pub dropped: Option<Drop>,
-    /// Kept for a client that the cell then refused.
+    /// Held for a client that the cell then refused.
     pub refused: u64,
     /// Given up after collisions.
     pub collided: u64,
@@ -44,7 +44,7 @@ impl Member {
         self.radio == Radio::Requesting
     }
 
-    /// Sends a packet through the cell. False where the client's own queue is full.
+    /// Sends a packet through the cell. False if the client's own queue is full.
     pub fn send<P>(
         &mut self,
         now: Ns,
@@ -75,7 +75,7 @@ impl Member {
         true
     }
 
-    /// Carries out what its cell has decided about it.
+    /// Applies a decision of its cell.
     pub fn obey<P: Payload>(
         &mut self,
         now: Ns,
@@ -115,8 +115,8 @@ impl Member {
         unsent
     }
 
-    /// It pauses for so long: its radio falls idle meanwhile if the pause is long enough and nothing of it is left in
-    /// the cell.
+    /// Its radio becomes idle during this pause if the pause is long enough and no packet of the client is left in the
+    /// cell.
     pub fn pause<P: Payload>(
         &mut self,
         now: Ns,
@@ -132,7 +132,7 @@ impl Member {
         }
     }
 
-    /// It leaves its cell.
+    /// The client leaves its cell.
     pub fn leave<P>(&self, at: At<'_>, cells: &mut Cells<P>) {
         if self.radio == Radio::Connected {
             cells.media[at.cell as usize].leave(at.of.entry);
@@ -140,16 +140,16 @@ impl Member {
     }
 }
 
-/// Which client of which cell.
+/// A client and its cell.
 #[derive(Clone, Copy, Debug)]
 pub struct At<'a> {
-    /// The cell's number among all of the run.
+    /// The cell's number within the run.
     pub cell: u32,
-    /// What the client's class has to do with it.
+    /// The cell settings of the client's class.
     pub of: &'a CellOf,
-    /// The client's number, which no other has.
+    /// The client's unique number.
     pub number: u64,
-    /// Its place.
+    /// The client's slot.
     pub slot: u32,
 }
 
@@ -159,7 +159,7 @@ pub struct Cells<P> {
     media: Vec<Medium<P>>,
     /// The first cell and the number of cells of each medium.
     places: Vec<(u32, u32)>,
-    /// Cells to which something was given.
+    /// Cells whose next event may have changed.
     touched: Vec<u32>,
     answers: Answers<P>,
     records: AccessRecords,
@@ -171,7 +171,7 @@ impl<P> Cells<P> {
         for plan in plans {
             places.push((media.len() as u32, plan.count));
             for _ in 0..plan.count {
-                // Clients are numbered from 0, and no cell is called as one of them.
+                // Clients are numbered from 0, so no cell has the number of a client.
                 media.push(Medium::new(plan, seed, u64::MAX - media.len() as u64 - 1));
             }
         }
@@ -179,36 +179,36 @@ impl<P> Cells<P> {
         Self { media, places, touched: Vec::new(), answers, records }
     }
 
-    /// How many there are, of all media.
+    /// The number of cells of all media.
     #[must_use]
     pub fn count(&self) -> u32 {
         self.media.len() as u32
     }
 
-    /// The cell of a client, by its number: clients are dealt out in turn.
+    /// The cell of a client, by its number: clients are assigned to cells in turn.
     #[must_use]
     pub fn cell(&self, of: &CellOf, number: u64) -> u32 {
         let (first, count) = self.places[of.medium];
         first + (number % u64::from(count)) as u32
     }
 
-    /// Lets a cell act. Its decisions; [`recycle`](Self::recycle) takes the emptied list back. What is counted goes to
-    /// intervals of that width.
+    /// Lets a cell act, and returns its decisions; [`recycle`](Self::recycle) takes the emptied list back. `width`:
+    /// length of the intervals of the time series.
     pub fn act(&mut self, now: Ns, cell: u32, width: Ns) -> Vec<Verdict<P>> {
         self.media[cell as usize].act(now, &mut self.answers);
-        // Few media, and their cells in order.
+        // There are few media, and their cells are in order.
         let medium = self.places.iter().rposition(|(first, _)| *first <= cell).unwrap_or(0);
         self.records.add(now, width, medium, &mut self.answers.tally);
         std::mem::take(&mut self.answers.verdicts)
     }
 
-    /// Takes an emptied list of a cell's decisions back.
+    /// Takes back the emptied list of a cell's decisions.
     pub fn recycle(&mut self, cell: u32, verdicts: Vec<Verdict<P>>) {
         self.answers.verdicts = verdicts;
         self.touched.push(cell);
     }
 
-    /// A decision about a client that is gone.
+    /// Drops a decision about a client that has left.
     pub fn drop_verdict(&mut self, cell: u32, verdict: &Verdict<P>) {
         if let Verdict::Admitted(who) = verdict {
             let medium = &mut self.media[cell as usize];
@@ -217,13 +217,13 @@ impl<P> Cells<P> {
         }
     }
 
-    /// A cell to which something was given, and when it wants to act next.
+    /// The next cell whose next event may have changed, and the time of this event.
     pub fn next_touched(&mut self) -> Option<(u32, Ns)> {
         let cell = self.touched.pop()?;
         Some((cell, self.media[cell as usize].next()))
     }
 
-    /// What went on in all cells, when the run is over.
+    /// The outcome of all cells at the end of the run.
     pub fn end(&mut self) -> AccessOutcome {
         std::mem::take(&mut self.records).end(self.media.len() as u64)
     }

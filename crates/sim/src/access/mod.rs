@@ -1,16 +1,16 @@
-//! What the clients of a cell share, and how they get in.
+//! Media that the clients of a cell share, and access to them.
 //!
-//! A client of a cell has a path of its own: its radio's rate, delay, loss, queue and energy. The cell's `Medium` decides
-//! *when* a packet may go onto that path, and whether it survives there. Two questions are asked of it: a client whose radio
-//! is idle requests access, and a packet of a connected client is offered. Answers
-//! are `Verdict`s, given when the event loop lets the medium act at the time that `next` names.
+//! A client of a cell has its own path: its radio's rate, delay, loss, queue and energy. The cell's `Medium` decides
+//! *when* a packet may be sent on that path, and whether it is lost in a collision. A client whose radio is idle
+//! requests access; a connected client offers packets. The answers are `Verdict`s: the event loop calls `act` at the
+//! time that `next` returns.
 //!
 //! | module | what it decides |
 //! | --- | --- |
-//! | `random_access`, `circuits` | who is let in, and when |
+//! | `random_access`, `circuits` | which clients are admitted, and when |
 //! | `schedule` | which packet a base station serves next |
-//! | `csma`, `aloha` | who sends where there is no base station's say, and what collides |
-//! | [`outcome`] | what is counted |
+//! | `csma`, `aloha` | which stations send if there is no base station, and which frames collide |
+//! | [`outcome`] | counts |
 
 mod aloha;
 mod circuits;
@@ -37,11 +37,11 @@ use spec::{ContentionSpec, EntrySpec};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-/// What cells draw from.
+/// The purposes of a cell's random numbers.
 const ENTRY: Purpose = Purpose(108);
 const CONTENTION: Purpose = Purpose(109);
 
-/// A client as a medium knows it: the number that no other client has, its place, and how it gets in, if it must.
+/// A client of a medium: its unique number, its slot, and how it is admitted (`None`: at once).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Who {
     pub number: u64,
@@ -49,7 +49,7 @@ pub struct Who {
     pub entry: Option<usize>,
 }
 
-/// A packet of a client that is to cross its cell.
+/// A packet that a client sends or receives through its cell.
 #[derive(Clone, Debug)]
 pub struct Packet<P> {
     pub who: Who,
@@ -57,28 +57,28 @@ pub struct Packet<P> {
     pub bytes: u32,
     /// How long its bytes occupy the cell.
     pub airtime: Ns,
-    /// The silence that its sender's duty cycle asks for after it.
+    /// The silence after it that its sender's duty cycle requires.
     pub silence: Ns,
     pub in_flight: P,
 }
 
-/// What a medium has decided.
+/// A decision of a medium.
 #[derive(Clone, Debug)]
 pub enum Verdict<P> {
     /// The client may set up its radio.
     Admitted(Who),
-    /// It may not, and what it was to send is lost.
+    /// The client may not, and its waiting packets are lost.
     Refused(Who),
-    /// The packet goes onto its client's path, from that time on.
+    /// The packet is sent on its client's path, from this time on.
     Sent { packet: Packet<P>, from: Ns },
-    /// A packet was sent in vain, and will be again.
+    /// A packet was sent without success, and will be sent again.
     Spent { who: Who, direction: Direction, bytes: u32, from: Ns },
-    /// A packet is given up; it was sent in vain from that time on, or not at all.
+    /// A packet is given up. `from`: when it was last sent without success; `None`: it was not sent.
     Lost { packet: Packet<P>, from: Option<Ns> },
 }
 
 impl<P> Verdict<P> {
-    /// Whom it is about.
+    /// The client that it concerns.
     #[must_use]
     pub fn who(&self) -> Who {
         match self {
@@ -88,7 +88,7 @@ impl<P> Verdict<P> {
     }
 }
 
-/// What a medium has decided, and what is counted of it.
+/// Decisions of a medium, and their counts.
 #[derive(Debug)]
 struct Answers<P> {
     pub verdicts: Vec<Verdict<P>>,
@@ -101,7 +101,7 @@ impl<P> Default for Answers<P> {
     }
 }
 
-/// How clients are let in.
+/// How clients are admitted.
 #[derive(Debug)]
 enum Entry {
     RandomAccess(RandomAccess),
@@ -123,15 +123,15 @@ struct Medium<P> {
     channel: Channel<P>,
     /// Packets of clients that are not connected yet, by client.
     held: BTreeMap<u64, Vec<Packet<P>>>,
-    /// When the radios of clients that were admitted are set up.
+    /// When the radios of admitted clients will be set up.
     opening: BinaryHeap<Reverse<(Ns, u64)>>,
-    /// What was decided at once, and when.
+    /// Decisions made when access was requested, and the time of the request.
     decided: Answers<P>,
     decided_at: Ns,
 }
 
 impl<P> Medium<P> {
-    /// A cell; `entity` is what no other drawer of numbers is called.
+    /// A cell; `entity` is a unique number for its random numbers.
     pub fn new(plan: &MediumPlan, seed: u64, entity: u64) -> Self {
         let mut stream = Stream::of(seed, entity, ENTRY);
         let entries = plan.entries.iter().map(|entry| match entry {
@@ -167,7 +167,7 @@ impl<P> Medium<P> {
         self.decided_at = now;
     }
 
-    /// A client that was let in leaves.
+    /// An admitted client leaves.
     pub fn leave(&mut self, entry: Option<usize>) {
         if let Some(Entry::Circuits(circuits)) = entry.and_then(|entry| self.entries.get_mut(entry)) {
             circuits.leave();
@@ -179,17 +179,17 @@ impl<P> Medium<P> {
         self.held.entry(packet.who.number).or_default().push(packet);
     }
 
-    /// Gives up what was kept for a client; how many packets those were.
+    /// Drops the packets that are held for a client, and returns their number.
     pub fn forget(&mut self, number: u64) -> usize {
         self.held.remove(&number).map_or(0, |packets| packets.len())
     }
 
-    /// The client will be connected from then on.
+    /// The client will be connected from this time on.
     pub fn open(&mut self, at: Ns, number: u64) {
         self.opening.push(Reverse((at, number)));
     }
 
-    /// A packet of a connected client.
+    /// Takes a packet of a connected client.
     pub fn offer(&mut self, now: Ns, packet: Packet<P>) {
         match self.held.get_mut(&packet.who.number) {
             // Its radio is still being set up.
@@ -198,7 +198,7 @@ impl<P> Medium<P> {
         }
     }
 
-    /// When it wants to act next, or [`Ns::MAX`].
+    /// The time of its next event, or [`Ns::MAX`].
     pub fn next(&self) -> Ns {
         let mut next = self.decided_at.min(self.channel.next());
         if let Some(Reverse((at, _))) = self.opening.peek() {
@@ -212,7 +212,7 @@ impl<P> Medium<P> {
         next
     }
 
-    /// Decides what is due.
+    /// Makes the decisions that are due.
     pub fn act(&mut self, now: Ns, answers: &mut Answers<P>) {
         std::mem::swap(answers, &mut self.decided);
         self.decided_at = Ns::MAX;

@@ -1,4 +1,4 @@
-//! What is counted of cells.
+//! Counts of events in cells.
 
 use super::{MediumPlan, Packet};
 use crate::histogram::{Histogram, Recorder, Summary};
@@ -6,23 +6,23 @@ use crate::series::{MAX_INTERVALS, entry, parts};
 use serde::{Deserialize, Serialize};
 use shakedown_link::{Direction, Ns};
 
-/// What one turn of a cell comes to.
+/// The counts of one turn of a cell.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     pub requests: u64,
-    /// How long each client that was let in took, and how often it tried.
+    /// The time and the number of attempts that each admitted client needed.
     pub admitted: Vec<(Ns, u32)>,
     pub refused: u64,
     pub transmissions: u64,
     pub collided: u64,
     pub collisions: u64,
-    /// When packets crossed the air, up (0) or down (1).
+    /// When packets occupied the air, up (0) or down (1).
     pub on_air: Vec<(usize, (Ns, Ns))>,
     pub bytes: [u64; 2],
 }
 
 impl Tally {
-    /// A packet crosses the cell from then on.
+    /// Counts a packet that is sent from this time on.
     pub fn carries<P>(&mut self, packet: &Packet<P>, from: Ns) {
         let way = usize::from(packet.direction == Direction::Down);
         self.on_air.push((way, (from, from + packet.airtime)));
@@ -30,52 +30,52 @@ impl Tally {
     }
 }
 
-/// Accesses of clients whose radios were idle, and what crossed the air, up and down.
+/// Access requests of clients whose radios were idle, and bytes sent over the air, up and down.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Accesses, and what became of them.
+    /// Access requests, and their results.
     pub requests: u64,
     pub admitted: u64,
     pub refused: u64,
-    /// Preambles and frames that were sent where they may collide, and those of them that did.
+    /// Preambles and frames that could collide, and those that collided.
     pub transmissions: u64,
     pub collided: u64,
     pub bytes: [u64; 2],
 }
 
-/// What went on in all cells together. Times are nanoseconds.
+/// The outcome of all cells together. Times are in nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AccessOutcome {
-    /// Cells, of all media.
+    /// The number of cells of all media.
     pub cells: u64,
     #[serde(flatten)]
     pub all: CellInterval,
     /// The air of each medium's cells.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub media: Vec<MediumOutcome>,
-    /// How often any collided.
+    /// The number of collisions.
     pub collisions: u64,
-    /// Of accesses that succeeded: preambles each, and from the first of them until connected.
+    /// Of successful requests: the number of preambles, and the time from the first preamble to the connection.
     pub attempts: Histogram,
     pub delay: Histogram,
     /// By interval of the outcome's series.
     pub series: Vec<CellInterval>,
 }
 
-/// The air of a medium's cells, and how many clients share it in a steady state. Whole numbers, so that they are read as
-/// they were written.
+/// The use of the air of a medium's cells, and the number of clients that share it in a steady state. All are integers,
+/// so that they are read exactly as they were written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MediumOutcome {
     pub name: String,
     /// Channels of all its cells.
     pub channels: u64,
-    /// Mean time between the clients of a channel; 0 without a steady rate.
+    /// Mean time between the arrivals of clients at a channel; 0 without a steady rate.
     pub channel_interval_ns: u64,
-    /// The share of all clients that come to its cells, in thousand-millionths.
+    /// The share of all clients that use its cells, in units of 10⁻⁹.
     pub share_e9: u64,
     /// Both directions share a channel's time.
     pub shares_time: bool,
-    /// The air's time that was used, up and down.
+    /// Used airtime, up and down.
     pub airtime_ns: [u64; 2],
 }
 
@@ -88,12 +88,12 @@ pub enum Ways {
     Both,
 }
 
-/// Cells whose clients ask for more time of a channel than there is.
+/// A medium whose clients require more airtime than its channels have.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SaturatedCells {
     pub medium: String,
     pub ways: Ways,
-    /// The share of a channel's time that they ask for.
+    /// The required airtime, as a share of a channel's time.
     pub offered: f64,
 }
 
@@ -120,8 +120,8 @@ impl MediumOutcome {
         self.share_e9 as f64 * 1e-9
     }
 
-    /// The share of a channel's time that its clients ask for in the direction in which that is more, by what all `arrived`
-    /// clients used; `None` without a steady rate. With load it grows, because segments that wait for long are sent again.
+    /// The required share of a channel's time, in the busier direction, from the airtime that all `arrived` clients
+    /// used; `None` without a steady rate. It grows with the load, because delayed segments are retransmitted.
     pub(crate) fn offered(&self, arrived: u64) -> Option<(Ways, f64)> {
         if self.channel_interval_ns == 0 || arrived == 0 {
             return None;
@@ -146,7 +146,7 @@ impl MediumOutcome {
 pub struct CellInterval {
     #[serde(flatten)]
     pub counts: Counts,
-    /// The air's time that was used, up and down.
+    /// Used airtime, up and down.
     pub airtime_ns: [u64; 2],
 }
 
@@ -171,7 +171,7 @@ fn add_times(own: &mut [u64; 2], more: [u64; 2]) {
     }
 }
 
-/// An outcome in the making.
+/// An unfinished [`AccessOutcome`].
 #[derive(Debug, Default)]
 pub(super) struct AccessRecords {
     all: CellInterval,
@@ -183,7 +183,7 @@ pub(super) struct AccessRecords {
 }
 
 impl AccessRecords {
-    /// Of media's cells, with nothing yet.
+    /// Empty records for the cells of these media.
     pub fn of(plans: &[MediumPlan]) -> Self {
         Self { media: plans.iter().map(MediumOutcome::of).collect(), ..Self::default() }
     }
@@ -216,7 +216,7 @@ impl AccessRecords {
         self.collisions += tally.collisions;
         self.all.add(&turn);
         add_times(&mut self.media[medium].airtime_ns, turn.airtime_ns);
-        // The memory of the lists is used again.
+        // The memory of the lists is reused.
         let (mut admitted, mut on_air) =
             (std::mem::take(&mut tally.admitted), std::mem::take(&mut tally.on_air));
         admitted.clear();
@@ -257,7 +257,7 @@ impl AccessOutcome {
         }
     }
 
-    /// What is read, of so many clients; `None` without cells. `width_s` is that of an interval.
+    /// The report on `arrived` clients; `None` without cells. `width_s`: length of an interval.
     #[must_use]
     pub fn report(&self, arrived: u64, width_s: f64, replications: usize) -> Option<AccessReport> {
         if self.cells == 0 {
@@ -285,7 +285,7 @@ impl AccessOutcome {
     }
 }
 
-/// What went on in all cells: seconds and counts; up, then down.
+/// The report on all cells, in seconds and counts; pairs are up and down.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AccessReport {
     pub cells: u64,
@@ -295,12 +295,12 @@ pub struct AccessReport {
     pub attempts: Summary,
     pub delay_s: Summary,
     pub airtime_s: [f64; 2],
-    /// In a steady state, those in which more is asked for than there is.
+    /// In a steady state, the media that are saturated.
     pub saturated: Vec<SaturatedCells>,
     pub series: Vec<CellIntervalReport>,
 }
 
-/// An interval: counts of all cells and replications, and the share of their channels' time in which they carry bytes.
+/// An interval: counts of all cells and replications, and the share of their channels' time that is used.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CellIntervalReport {
     #[serde(flatten)]

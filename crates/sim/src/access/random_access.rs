@@ -1,5 +1,5 @@
-//! Random access as in LTE, LTE-M and NB-IoT (3GPP TS 36.321, section 5.1): a preamble at the next opportunity, a response
-//! within a window or none, a pause, and so on until it succeeds or the attempts are used up.
+//! Random access as in LTE, LTE-M and NB-IoT (3GPP TS 36.321, section 5.1): a client sends a preamble at the next
+//! opportunity; without a response within a window it pauses and tries again, as often as its attempts allow.
 
 use super::{Answers, Verdict, Who};
 use crate::error::{ScenarioError, check};
@@ -8,14 +8,14 @@ use shakedown_link::{MAX_SECONDS, Ns, Probability, Stream};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-/// How a base station finds preambles that only one client sent. Of those that several sent it decodes none.
+/// The preambles that a base station detects. It decodes none that several clients sent at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Detection {
-    /// All of them.
+    /// All preambles.
     #[default]
     Certain,
-    /// The i-th of an access, sent with more power each time, with probability 1 - e⁻ⁱ (3GPP TR 37.868, table 6.2.2.1.1).
+    /// The i-th of an access, whose power grows with i, with probability 1 - e⁻ⁱ (3GPP TR 37.868, table 6.2.2.1.1).
     Ramping,
 }
 
@@ -25,29 +25,29 @@ pub enum Detection {
 pub struct RandomAccessSpec {
     /// Time from one opportunity to the next.
     pub opportunity_s: f64,
-    /// Preambles of an opportunity.
+    /// The number of preambles of an opportunity.
     pub preambles: u32,
-    /// Preambles that a client sends at most in one access.
+    /// The maximum number of preambles that a client sends in one access.
     pub attempts: u32,
-    /// From an opportunity until a client without a response knows so.
+    /// Time from an opportunity until a client without a response stops waiting.
     pub response_s: f64,
-    /// From an opportunity until the client is connected, where no message is repeated.
+    /// Time from an opportunity until the client is connected, if no message is repeated.
     pub connect_s: f64,
-    /// The longest pause before another attempt; each is drawn evenly up to it.
+    /// The maximum pause before another attempt; pauses are uniform between 0 and this.
     pub backoff_s: f64,
-    /// Preambles that are answered at an opportunity at most; `None`: all that are detected.
+    /// The maximum number of preambles answered at an opportunity; `None`: all that are detected.
     #[serde(default)]
     pub grants: Option<u32>,
-    /// How preambles are found.
+    /// How preambles are detected.
     #[serde(default)]
     pub detection: Detection,
-    /// The probability that one of the two messages after the response has to be repeated …
+    /// The probability that a transmission of one of the two messages after the response has to be repeated.
     #[serde(default)]
     pub repetition: f64,
-    /// … how long that takes each time …
+    /// The time of each repetition.
     #[serde(default)]
     pub repetition_s: f64,
-    /// … and how often each is sent at most.
+    /// The maximum number of transmissions of each message.
     #[serde(default = "once")]
     pub transmissions: u32,
 }
@@ -80,7 +80,7 @@ impl RandomAccessSpec {
     }
 }
 
-/// A client that is to send a preamble.
+/// A client that waits to send a preamble.
 #[derive(Clone, Copy, Debug)]
 struct Contender {
     who: Who,
@@ -94,9 +94,9 @@ pub(super) struct RandomAccess {
     spec: RandomAccessSpec,
     period: Ns,
     repetition: Probability,
-    /// Who sends a preamble, by opportunity.
+    /// The clients that send a preamble, by opportunity.
     waiting: BTreeMap<u64, Vec<Contender>>,
-    /// Who will be connected, or has used up its attempts, and when.
+    /// When each client will be connected (true) or refused because its attempts are used up (false).
     deciding: BinaryHeap<Reverse<(Ns, Who, bool)>>,
     stream: Stream,
 }
@@ -118,7 +118,7 @@ impl RandomAccess {
         self.wait(now, Contender { who, since: now, sent: 0 });
     }
 
-    /// It sends at the first opportunity from then on.
+    /// The client sends at the first opportunity from this time on.
     fn wait(&mut self, from: Ns, contender: Contender) {
         let opportunity = from.0.div_ceil(self.period.0);
         self.waiting.entry(opportunity).or_default().push(contender);
@@ -186,7 +186,7 @@ impl RandomAccess {
         }
     }
 
-    /// When a client whose preamble was answered at an opportunity is connected; `None` where a message is never received.
+    /// When a client whose preamble was answered is connected; `None` if one of the messages is never received.
     fn connects_at(&mut self, at: Ns) -> Option<Ns> {
         let mut connected = at + Ns::from_secs_f64(self.spec.connect_s);
         for _ in 0..2 {
@@ -210,7 +210,7 @@ impl RandomAccess {
             return;
         }
         let pause = Ns::from_secs_f64(self.spec.backoff_s * self.stream.uniform());
-        // Not at an opportunity that has just been.
+        // Not at the same opportunity again.
         self.wait((known + pause).max(at + Ns(1)), contender);
     }
 

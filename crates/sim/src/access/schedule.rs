@@ -6,20 +6,20 @@ use shakedown_link::{Direction, Ns};
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BinaryHeap};
 
-/// Which packet is next.
+/// The packet that is served next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scheduler {
-    /// The one that came first.
+    /// The one that arrived first.
     FirstCome,
-    /// One of each client in turn.
+    /// The next of each client in turn.
     #[default]
     RoundRobin,
-    /// One of the client that has had the least airtime: proportional fairness where rates do not fade.
+    /// The next of the client with the least airtime so far: proportional fairness, if rates do not fade.
     Proportional,
 }
 
-/// Packets that wait, and when the cell is free for the next.
+/// Waiting packets, and the time from which the cell is free for the next one.
 #[derive(Debug)]
 pub(super) struct Schedule<P> {
     scheduler: Scheduler,
@@ -27,12 +27,12 @@ pub(super) struct Schedule<P> {
     lanes: [Lane<P>; 2],
 }
 
-/// One direction. Start-time fair queueing (Goyal, Vin and Cheng 1996): a packet's tag is where its client's last one
-/// ended, or the tag of what is served now if that is more; a tag grows by 1, or by airtime, a packet.
+/// One direction. Start-time fair queueing (Goyal, Vin and Cheng 1996): a packet's tag is its client's last end tag, or
+/// the tag in service if that is larger; its end tag is larger by 1, or by its airtime.
 #[derive(Debug)]
 struct Lane<P> {
     waiting: BinaryHeap<Reverse<Queued<P>>>,
-    /// Where each client's last packet ended, while anything waits.
+    /// The end tag of each client's last packet, while packets wait.
     ends: BTreeMap<u64, u64>,
     served: u64,
     count: u64,

@@ -13,35 +13,35 @@ use shakedown_link::{BearerSpec, Direction, Layer, MAX_SECONDS, Ns, RateValue, S
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CellSpec {
-    /// How many cells there are; clients are spread over them evenly.
+    /// The number of cells; clients are distributed over them evenly.
     pub count: u32,
-    /// What is shared.
+    /// The name of the shared medium.
     #[serde(default)]
     pub medium: String,
-    /// A cell's rate from clients of this kind; `None`: as one client's, and with circuits each has its own.
+    /// A cell's rate from clients of this kind; `None`: that of one client, or with circuits no limit.
     #[serde(default)]
     pub up_bits_per_s: Option<f64>,
     /// A cell's rate to clients of this kind; `None` as above.
     #[serde(default)]
     pub down_bits_per_s: Option<f64>,
-    /// Both directions share its time.
+    /// Both directions share the cell's time.
     #[serde(default)]
     pub half_duplex: bool,
     /// Which packet is served next.
     #[serde(default)]
     pub scheduler: Scheduler,
-    /// A radio falls idle when its client pauses for longer between attempts; `None`: it does not.
+    /// A radio becomes idle if its client pauses for longer than this between attempts; `None`: never.
     #[serde(default)]
     pub idle_after_s: Option<f64>,
-    /// How a client whose radio is idle gets in; `None`: at once. Kinds with the same entry share it.
+    /// How a client whose radio is idle is admitted; `None`: at once. Kinds with the same entry share it.
     #[serde(default)]
     pub entry: Option<EntrySpec>,
-    /// How packets share the air; `None`: as the scheduler says.
+    /// How packets share the air; `None`: the scheduler decides.
     #[serde(default)]
     pub contention: Option<ContentionSpec>,
 }
 
-/// How a client whose radio is idle gets in.
+/// How a client whose radio is idle is admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum EntrySpec {
@@ -51,7 +51,7 @@ pub enum EntrySpec {
     Circuits(CircuitsSpec),
 }
 
-/// How packets share the air where no base station says it.
+/// How packets share the air without a base station.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum ContentionSpec {
@@ -70,12 +70,12 @@ pub(crate) struct MediumPlan {
     pub scheduler: Scheduler,
     pub contention: Option<ContentionSpec>,
     pub entries: Vec<EntrySpec>,
-    /// Clients a second that come to its cells, and their share of all; nothing without a steady rate.
+    /// Clients per second in its cells, and their share of all clients; `None` without a steady rate.
     pub steady: Option<(f64, f64)>,
 }
 
 impl MediumPlan {
-    /// Channels of all its cells; none where each client has one of its own.
+    /// Channels of all its cells.
     pub fn channels(&self) -> u64 {
         let each = match &self.contention {
             Some(ContentionSpec::Aloha(spec)) => spec.channels,
@@ -90,25 +90,25 @@ impl MediumPlan {
     }
 }
 
-/// What a class has to do with its cells.
+/// The cell settings of a class.
 #[derive(Clone, Debug)]
 pub struct CellOf {
-    /// The place of its medium among the scenario's.
+    /// The index of its medium among those of the scenario.
     pub(crate) medium: usize,
-    /// The place of its entry among the medium's.
+    /// The index of its entry among those of the medium.
     pub(super) entry: Option<usize>,
     silences: [Option<Silence>; 2],
     rates: [Option<RateValue>; 2],
-    /// What its link adds to a packet.
+    /// Bytes that its link adds to a packet.
     pub(super) link_bytes: u32,
-    /// What a client's own queue holds.
+    /// The sizes of a client's own queues.
     queue_bytes: [u64; 2],
-    /// How long a pause its radio stays connected for.
+    /// The maximum pause for which its radio stays connected.
     pub(super) idle_after: Ns,
 }
 
 impl CellOf {
-    /// The cells of a class, whose medium is added to those before it where they do not have it.
+    /// The cell settings of a class. Its medium is added to `media` if it is new.
     pub(crate) fn new(
         class: usize,
         cell: &CellSpec,

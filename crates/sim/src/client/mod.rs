@@ -373,7 +373,7 @@ impl<'a> Client<'a> {
         path ^ ends ^ self.planned.0 ^ self.computes_until.0 ^ self.sides[0].cpu.0 ^ self.sides[1].cpu.0
     }
 
-    /// Whether a job counts: one of this client if counted, one of its slot's earlier clients if counting `began`.
+    /// Whether a job counts: if it is this client's, `counted`; if it is an earlier client's of the slot, `began`.
     #[inline]
     pub fn counts(&self, job: &Job, began: bool) -> bool {
         if self.generation == job.generation { self.counted } else { began }

@@ -1,10 +1,10 @@
-//! One handshake over a path, replayed as often as its percentiles need: no arrivals, no queue.
+//! One handshake over a path, repeated until its percentiles are precise enough; without arrivals and queue.
 //!
-//! A handshake that loses none of the packets that it sends where nothing is lost is as it is without loss: where nothing else
-//! varies, one replay says how that is. How probable it is follows from the number of these packets. So handshakes are
-//! drawn from two strata, those that lose one of these packets and those that lose none, each with its probability as
-//! weight. Replays go on until the interval (95 %) of the 99th percentile is narrow enough, or a budget of work is spent:
-//! of events and draws, not of time, so the same seed gives the same answer on every machine.
+//! If a handshake loses none of the packets that it sends on a path without loss, it proceeds as without loss; if
+//! nothing else is random, one replay then gives its times. The number of these packets gives the probability.
+//! Handshakes are therefore drawn from two strata, weighted by their probabilities: with and without a loss of such a
+//! packet. Replays end when the 95 % interval of the 99th percentile is narrow enough, or when a budget is used up. The
+//! budget counts events and draws, not time, so a seed gives the same result on every machine.
 
 mod run;
 mod sample;
@@ -28,15 +28,15 @@ pub struct Replay {
     pub handshake: PricedHandshake,
     /// The path.
     pub bearer: BearerSpec,
-    /// How both hosts do TCP.
+    /// The TCP settings of both hosts.
     #[serde(default)]
     pub tcp: TcpConfig,
-    /// When a side sends what it has made.
+    /// When a side sends the messages that it has generated.
     #[serde(default)]
     pub flush: Flush,
     /// The seed.
     pub seed: u64,
-    /// A first answer: a twentieth of the work at most, and of the handshakes at least.
+    /// A first answer: with a fortieth of the maximum work, and a twentieth of the minimum number of handshakes.
     #[serde(default)]
     pub coarse: bool,
 }
@@ -44,19 +44,19 @@ pub struct Replay {
 /// The result of a replay.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Replayed {
-    /// Until the client may send application data; of the handshakes that get there.
+    /// Times until the client may send application data, of the handshakes that reach this state.
     pub ready: Times,
-    /// Until both sides are through, tickets included; of those that get there.
+    /// Times until both sides have finished, including tickets, of the handshakes that reach this state.
     pub done: Times,
-    /// The share that gives up before the client is ready.
+    /// The share of handshakes that fail before the client is ready.
     pub failed: f64,
-    /// Mean bytes on the link from and to the client, with all that it adds to packets.
+    /// Mean bytes on the link from and to the client, including the link's overhead.
     pub link_bytes: [f64; 2],
-    /// Mean time in which the radio was set up; of those that get to `done`.
+    /// Mean time in which the radio was set up, of the handshakes in `done`.
     pub setup_s: f64,
-    /// Between which times the 99th percentile of `ready` lies (95 %); both the same where it is exact.
+    /// The 95 % interval of the 99th percentile of `ready`; both ends are equal if it is exact.
     pub p99_interval_s: [f64; 2],
-    /// How many handshakes were replayed.
+    /// The number of replayed handshakes.
     pub handshakes: u64,
 }
 
@@ -69,29 +69,29 @@ pub enum ReplayError {
     Jammed,
 }
 
-/// Handshakes of a stratum at least, so that its 99th percentile has an interval.
+/// The minimum number of handshakes of a stratum, so that its 99th percentile has an interval.
 const MIN_HANDSHAKES: usize = 1000;
-/// How wide the interval of the 99th percentile may be, and that of the mean.
+/// The maximum width of the intervals of the 99th percentile and of the mean, relative to their values.
 const ACCURACY: f64 = 0.02;
-/// Work in all where packets are lost, about 0.3 s, and where only delays or work vary: an event counts [`EVENT_WORK`], a
-/// draw that decides of which stratum a handshake is counts 1.
+/// Limits of the work: with packet loss, about 0.3 s; if only delays or work vary. An event counts [`EVENT_WORK`], and
+/// a draw that decides the stratum of a handshake counts 1.
 const WORK: [u64; 2] = [40_000_000, 10_000_000];
 const EVENT_WORK: u64 = 16;
-/// A coarse answer has this part of that work, and at least so many handshakes of a stratum.
+/// A coarse answer has this fraction of the work, and this minimum number of handshakes of a stratum.
 const COARSE_PART: u64 = 40;
 const MIN_COARSE_HANDSHAKES: usize = 50;
-/// A handshake without loss is replayed so often, where it varies, to find out how many packets it sends at most.
+/// Replays without loss that determine the maximum number of packets, if handshakes vary.
 const TRIALS: u64 = 32;
-/// Less probable strata are not told apart: all handshakes are drawn alike.
+/// If handshakes without loss are less probable than this, all handshakes are drawn from one stratum.
 const MIN_SHARE: f64 = 0.05;
-/// Where the random numbers of the strata begin: no two share a handshake.
+/// The first numbers of the handshakes of the two strata and of those without loss; no two ranges overlap.
 const FIRST: [u64; 3] = [1 << 40, 2 << 40, 3 << 40];
 
 impl Replay {
-    /// Replays.
+    /// Runs the replay.
     ///
     /// # Errors
-    /// [`ReplayError`] with what is wrong and what is accepted.
+    /// [`ReplayError`] if a value is invalid, or if TCP retransmits without end.
     pub fn run(&self) -> Result<Replayed, ReplayError> {
         check_tcp(&self.tcp)?;
         let spec = ClassSpec {
@@ -136,7 +136,7 @@ impl Replay {
         Ok(Replayed::of(&mut strata))
     }
 
-    /// Adds handshakes to the strata until percentiles are accurate or the work is done.
+    /// Adds handshakes to the strata until percentiles are accurate or the work is used up.
     fn draw(
         &self,
         replayer: &mut Replayer<'_>,

@@ -1,4 +1,4 @@
-//! One client and its server, alone.
+//! Replays of one client and its server.
 
 use super::ReplayError;
 use crate::access::Cells;
@@ -11,22 +11,22 @@ use crate::tcp::{Jiffies, TcpConfig};
 use shakedown_link::{Bearer, Direction, Ns, Stream};
 use std::collections::VecDeque;
 
-/// What became of one handshake.
+/// The result of one handshake.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct One {
     pub ready: Option<Ns>,
     pub done: Option<Ns>,
-    /// On the link, from and to the client.
+    /// Bytes on the link, from and to the client.
     pub bytes: [u64; 2],
-    /// For how long the radio was set up.
+    /// Time in which the radio was set up.
     pub setting_up: Ns,
-    /// Packets that could be lost on either way.
+    /// Packets that could be lost, up and down.
     pub units: [u32; 2],
-    /// A timer of the transport ran out; what its clock's phase is then matters.
+    /// A timer of the transport expired, so the phase of its clock matters.
     pub had_timer: bool,
 }
 
-/// Events of a handshake that is not through by then because TCP's timers are shorter than its path.
+/// Limit of a handshake's events; without it, a handshake whose TCP timers are shorter than its path never ends.
 const MAX_EVENTS: u64 = 1_000_000;
 
 /// Runs handshakes of a class, one after another, in the same memory.
@@ -61,12 +61,12 @@ impl<'a> Replayer<'a> {
         &self.class.bearer
     }
 
-    /// What happened in all handshakes.
+    /// The number of events in all handshakes.
     pub fn events(&self) -> u64 {
         self.events
     }
 
-    /// Runs a handshake of a number over a bearer.
+    /// Runs handshake `number` over a bearer.
     pub fn run(&mut self, bearer: &Bearer, number: u64) -> Result<One, ReplayError> {
         self.start(bearer, number);
         let result = self.turns();
@@ -137,7 +137,7 @@ impl<'a> Replayer<'a> {
         work.map_or(NEVER, |takes| now + takes)
     }
 
-    /// Whatever of the client is due.
+    /// Handles all events of the client that are due.
     fn act(&mut self, now: Ns, one: &mut One) -> Result<(), Cause> {
         loop {
             if self.client.next::<true>() <= now {
@@ -155,7 +155,7 @@ impl<'a> Replayer<'a> {
             return self.deliver(now, direction, &in_flight);
         }
         if client.timer() > now {
-            // A part of what is not yet whole.
+            // The packet was a part of a message that is not yet complete.
             return Ok(());
         }
         if client.computes_until <= now {
@@ -175,7 +175,7 @@ impl<'a> Replayer<'a> {
         self.client.deliver::<true>(now, direction, in_flight, admits, &mut self.shared)
     }
 
-    /// Puts the client's processor to work; true where it is.
+    /// Starts the client's next work. True if there is some.
     fn think(&mut self, now: Ns) -> bool {
         let client = &mut self.client;
         if client.computes_until == NEVER

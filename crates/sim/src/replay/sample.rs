@@ -1,4 +1,4 @@
-//! Samples of strata, put together with their weights.
+//! Samples of strata, combined with their weights.
 
 use super::run::One;
 use serde::{Deserialize, Serialize};
@@ -6,10 +6,10 @@ use shakedown_link::Ns;
 
 /// The standard normal quantile of 0.975.
 const Z95: f64 = 1.959_963_984_540_054;
-/// Values closer together than this share of them become one, at their mean.
+/// Values whose relative difference is below this are merged into their mean.
 const RESOLUTION: f64 = 1.0 / 1024.0;
 
-/// Times in rising order and the probability of each; none where there are none.
+/// Times in ascending order, and their probabilities; may be empty.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Times {
     /// Seconds.
@@ -19,12 +19,12 @@ pub struct Times {
 }
 
 impl Times {
-    /// One time, certain.
+    /// One time with probability 1; `None`: no time.
     pub fn exactly(at_s: Option<f64>) -> Self {
         Self { values_s: at_s.into_iter().collect(), weights: at_s.iter().map(|_| 1.0).collect() }
     }
 
-    /// What is so close together that percentiles don't tell it apart becomes one.
+    /// Merges times that percentiles do not need to distinguish.
     pub fn compacted(all: &[(Ns, f64)]) -> Self {
         let total: f64 = all.iter().map(|(_, weight)| weight).sum();
         let mut times = Self::default();
@@ -33,7 +33,7 @@ impl Times {
             let limit = first.0 + (first.0 as f64 * RESOLUTION) as u64;
             let (near, later) = rest.split_at(rest.partition_point(|(at, _)| at.0 <= limit));
             let weight: f64 = near.iter().map(|(_, weight)| weight).sum();
-            // From the first on, so that equal times stay what they are.
+            // Relative to the first time, so that equal times are not changed by rounding.
             let over: f64 = near.iter().map(|(at, weight)| (*at - *first).as_secs_f64() * weight).sum();
             times.values_s.push(first.as_secs_f64() + over / weight);
             times.weights.push(weight / total);
@@ -49,7 +49,7 @@ impl Times {
         (!self.values_s.is_empty()).then_some(sum)
     }
 
-    /// The least time that is not exceeded with a probability.
+    /// The smallest time that is not exceeded with a probability of `share`.
     #[must_use]
     pub fn quantile_s(&self, share: f64) -> Option<f64> {
         let mut sum = 0.0;
@@ -63,21 +63,21 @@ impl Times {
     }
 }
 
-/// Handshakes of one kind.
+/// The handshakes of one stratum.
 #[derive(Debug)]
 pub(super) struct Stratum {
-    /// How probable it is.
+    /// The stratum's probability.
     pub weight: f64,
-    /// Whether its handshakes lose any of their first packets; `None`: no matter.
+    /// Whether its handshakes lose any of the packets that they send without loss; `None`: either.
     pub loses: Option<bool>,
-    /// All are the same.
+    /// All of its handshakes are equal.
     pub is_exact: bool,
     entity: u64,
     pub ready: Vec<Ns>,
     pub done: Vec<Ns>,
     pub failed: u64,
     pub bytes: [u128; 2],
-    /// Nanoseconds in which radios were set up, of those that are done.
+    /// Nanoseconds in which radios were set up, of the handshakes in `done`.
     pub setting_up_ns: u128,
 }
 
@@ -120,19 +120,19 @@ impl Stratum {
         self.ready.len() + self.failed as usize
     }
 
-    /// The variance of what it adds to the share of times up to `at`.
+    /// The variance of the stratum's contribution to the share of times up to `at`.
     fn variance(&self, at: Ns) -> f64 {
         if self.is_exact || self.handshakes() == 0 {
             return 0.0;
         }
         let count = self.handshakes() as f64;
         let below = self.ready.iter().filter(|ready| **ready <= at).count() as f64;
-        // One more on either side: what was never seen is not impossible.
+        // Half a handshake is added on either side, because a share of 0 or 1 would have no variance.
         let share = (below + 0.5) / (count + 1.0);
         self.weight * self.weight * share * (1.0 - share) / count
     }
 
-    /// The variance of what it adds to the mean.
+    /// The variance of the stratum's contribution to the mean.
     fn mean_variance(&self) -> f64 {
         if self.is_exact || self.ready.len() < 2 {
             return 0.0;
@@ -144,7 +144,7 @@ impl Stratum {
     }
 }
 
-/// The mean time in which radios were set up, of the handshakes that are done; 0 where none is.
+/// The mean time in which radios were set up, of the handshakes in `done`; 0 without any.
 pub(super) fn mean_setup_s(strata: &[Stratum]) -> f64 {
     let (mut sum_s, mut share) = (0.0, 0.0);
     for stratum in strata {
@@ -155,7 +155,7 @@ pub(super) fn mean_setup_s(strata: &[Stratum]) -> f64 {
     if share > 0.0 { sum_s / share } else { 0.0 }
 }
 
-/// Times of all strata in rising order, each with the probability that it stands for.
+/// Times of all strata in ascending order, each with its probability.
 pub(super) fn weighted(strata: &[Stratum], of: impl Fn(&Stratum) -> &Vec<Ns>) -> Vec<(Ns, f64)> {
     let mut all = Vec::new();
     for stratum in strata {
@@ -166,7 +166,7 @@ pub(super) fn weighted(strata: &[Stratum], of: impl Fn(&Stratum) -> &Vec<Ns>) ->
     all
 }
 
-/// The least time that is not exceeded by a share of those that there are.
+/// The smallest time that is not exceeded by this share of all times.
 fn quantile(all: &[(Ns, f64)], share: f64) -> Option<Ns> {
     let total: f64 = all.iter().map(|(_, weight)| weight).sum();
     let mut sum = 0.0;
@@ -179,8 +179,8 @@ fn quantile(all: &[(Ns, f64)], share: f64) -> Option<Ns> {
     all.last().map(|(at, _)| *at)
 }
 
-/// Between which times the 99th percentile lies with 95 %: those at the shares that are two deviations of the percentile's own share
-/// away (Woodruff, Journal of the American Statistical Association 47, 1952).
+/// The 95 % interval of the 99th percentile: the quantiles at 0.99 plus and minus 1.96 standard deviations of the share
+/// of times up to the percentile (Woodruff, Journal of the American Statistical Association 47, 1952).
 pub(super) fn p99_interval_s(strata: &[Stratum], all: &[(Ns, f64)]) -> [f64; 2] {
     let Some(at) = quantile(all, 0.99) else { return [0.0; 2] };
     let off = Z95 * strata.iter().map(|stratum| stratum.variance(at)).sum::<f64>().sqrt();
@@ -190,8 +190,8 @@ pub(super) fn p99_interval_s(strata: &[Stratum], all: &[(Ns, f64)]) -> [f64; 2] 
     })
 }
 
-/// The stratum that needs more handshakes the most, until the 99th percentile and the mean lie within intervals narrower than
-/// a share of them; `None` where they do.
+/// The stratum in which more handshakes help most; `None` if the intervals of the 99th percentile and of the mean,
+/// relative to their values, are narrower than `accuracy`.
 pub(super) fn least_certain(strata: &[Stratum], accuracy: f64) -> Option<usize> {
     let all = weighted(strata, |stratum| &stratum.ready);
     let total: f64 = all.iter().map(|(_, weight)| weight).sum();

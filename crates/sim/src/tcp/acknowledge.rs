@@ -1,4 +1,4 @@
-//! Acknowledgements that arrive: what was delivered, what was lost, and what the window may be.
+//! Processing of acknowledgements: delivered and lost segments, and the new window.
 
 use super::bbr::Round;
 use super::congestion::Acked;
@@ -12,29 +12,29 @@ use shakedown_link::Ns;
 pub(super) struct AckSummary {
     /// It acknowledges more than any before.
     pub advanced: bool,
-    /// It acknowledges data, of which some was sent again.
+    /// It acknowledges data; some of this data was retransmitted.
     pub data: bool,
     pub resent: bool,
     /// It selectively acknowledges more than any before.
     pub sacked: bool,
-    /// Data sent only once, before the episode began.
+    /// It acknowledges data that was sent only once, before the recovery began.
     pub original: bool,
-    /// It reports a duplicate; the probe's.
+    /// It reports a duplicate; the duplicate is the probe.
     pub duplicate: bool,
     pub probe_duplicate: bool,
     /// The packet carries data itself.
     pub carries: bool,
     pub set_timer: bool,
-    /// A copy was lost too.
+    /// A retransmission was lost too.
     pub lost_again: bool,
     pub delivered: u32,
     pub newly_lost: u32,
-    /// In flight before it, and the latest round trip that it shows.
+    /// Segments in flight before it; the latest round-trip time that it yields.
     pub prior_in_flight: u32,
     pub round_trip_us: Option<u64>,
-    /// The first byte delivered late of what was sent only once.
+    /// The lowest sequence number that was delivered out of order and was sent only once.
     pub reordered_from: u32,
-    /// When the first and last of what was newly selectively acknowledged had been sent.
+    /// Send times of the first and the last segment that it newly acknowledges selectively.
     pub sacked_at: Option<(Ns, Ns)>,
 }
 
@@ -132,9 +132,9 @@ impl Tcp {
         sent.rev().find(|segment| segment.is(SACKED)).map_or(self.una, |segment| segment.end)
     }
 
-    /// Marks what the blocks acknowledge. Parts of a segment don't count. The peer puts its newest block first, but they are
-    /// taken in the order of the stream, as the kernel sorts them: what was delivered in order is then no reordering, and
-    /// the last is what was sent last.
+    /// Marks the segments that the blocks acknowledge completely. The peer sends its newest block first, but blocks are
+    /// processed in stream order, as in the kernel. Segments delivered in order then do not count as reordered, and the
+    /// last segment that is processed is the one sent last.
     fn take_blocks(&mut self, now: Ns, packet: &Packet, prior_una: u32, summary: &mut AckSummary) {
         let blocks = packet.sack();
         let mut first = 0;
@@ -189,7 +189,7 @@ impl Tcp {
         self.advance_rack(now, &before);
     }
 
-    /// How many segments are reported as duplicates, where the report is taken: no more of them than were sent again.
+    /// The number of segments that are reported as duplicates; 0 if more duplicates than retransmissions were reported.
     fn duplicate_reported(&mut self, from: u32, to: u32, summary: &mut AckSummary) -> u32 {
         let segments = (to - from).div_ceil(self.segment_bytes).max(1);
         if segments == 1 && self.probe_high > 0 && self.probe_high == to {
@@ -207,7 +207,7 @@ impl Tcp {
         segments
     }
 
-    /// What was delivered after something sent later was reordered, unless it was sent again.
+    /// Records reordering: data from `low` was delivered after data up to `highest`, without a retransmission.
     pub(super) fn check_reordering(&mut self, low: u32, highest: u32) {
         if low >= highest {
             return;
@@ -219,7 +219,7 @@ impl Tcp {
         self.reordering_seen = true;
     }
 
-    /// Takes what is acknowledged off the queue, and the round trip from it.
+    /// Removes acknowledged segments from the queue, and measures the round-trip time.
     fn remove_acknowledged(
         &mut self,
         now: Ns,
@@ -321,7 +321,7 @@ impl Tcp {
         if !self.probe_resent || summary.probe_duplicate {
             self.probe_high = 0;
         } else if packet.ack > self.probe_high {
-            // More than the probe's copy was acknowledged, without a word of a duplicate: something was lost.
+            // More than the probe was acknowledged, and no duplicate was reported: the original of the probe was lost.
             self.begin_reduction();
             self.recovery = Recovery::Reduced;
             self.end_reduction();

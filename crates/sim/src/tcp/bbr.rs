@@ -1,15 +1,15 @@
-//! BBR, version 1, as Linux has it (`tcp_bbr.c`, `tcp_rate.c`): a model of the path instead of a reaction to losses.
+//! BBR, version 1, as in Linux (`tcp_bbr.c`, `tcp_rate.c`): a model of the path instead of a reaction to losses.
 //!
-//! The window and the pace follow the largest delivery rate of ten rounds and the least round trip of ten seconds. A
-//! connection that carries a handshake is in STARTUP nearly always: its pace is 2.885 times the delivery rate, and its
-//! first ten segments leave at once. Not modelled: the detection of policers (long-term bandwidth), which takes sixteen
-//! rounds with a fifth of the packets lost.
+//! The window and the pacing rate follow the largest delivery rate of ten rounds and the smallest round-trip time of
+//! ten seconds. A connection that carries a handshake is almost always in STARTUP: its pacing rate is 2.885 times the
+//! delivery rate, and its first ten segments are sent at once. Not modelled: the detection of policers (long-term
+//! bandwidth), which takes sixteen rounds with a fifth of the packets lost.
 
 use shakedown_link::Ns;
 use std::collections::VecDeque;
 
 const UNIT: u64 = 256;
-/// 2/ln 2: the least gain that doubles the rate in each round.
+/// 2/ln 2: the smallest gain that doubles the rate in each round.
 const HIGH_GAIN: u64 = UNIT * 2885 / 1000 + 1;
 const DRAIN_GAIN: u64 = UNIT * 1000 / 2885;
 const WINDOW_GAIN: u64 = 2 * UNIT;
@@ -23,11 +23,11 @@ const MIN_WINDOW: u32 = 4;
 const FULL_ROUNDS: u32 = 3;
 /// Growth by less than a quarter counts as none.
 const FULL_GAIN: u64 = UNIT * 5 / 4;
-/// `sch_fq` lets a connection's first packets go at once, and so does the kernel's own pacing.
+/// `sch_fq` and the kernel's internal pacing send the first packets of a connection at once.
 const UNPACED_SEGMENTS: u32 = 10;
 /// 1 % below the rate, so that queues drain.
 const PACING_PERCENT: u64 = 99;
-/// Below 1.2 Mbit/s packets are of one segment, else of two or more.
+/// Below 1.2 Mbit/s a packet has one segment, otherwise two or more.
 const MIN_PACKET_RATE_BYTES_PER_S: u64 = 1_200_000 / 8;
 const PACING_SHIFT: u32 = 10;
 const MAX_PACKET_BYTES: u64 = 65_535 - 320;
@@ -42,7 +42,7 @@ enum Mode {
     ProbeRoundTrip,
 }
 
-/// What was known when a segment was sent; one for each segment under way, in the order of the sender's queue.
+/// State at the time when a segment was sent; one for each segment in flight, in the order of the sender's queue.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     at: Ns,
@@ -54,11 +54,11 @@ struct Sent {
     application_limited: bool,
 }
 
-/// The delivery that an acknowledgement shows: that of the segment sent last of those that it reports.
+/// The rate sample of an acknowledgement: that of the most recently sent segment that it reports.
 #[derive(Clone, Copy, Debug)]
 struct Delivery {
     sent: Sent,
-    /// Between the sending of its round's first segment and its own.
+    /// Time from sending the first segment of the sample to sending this segment.
     send_us: u64,
 }
 
@@ -69,7 +69,7 @@ pub(super) struct Round {
     /// Segments newly delivered, and newly counted as lost.
     pub delivered: u32,
     pub lost: u32,
-    /// In flight before the acknowledgement, and now.
+    /// Segments in flight before the acknowledgement, and now.
     pub prior_in_flight: u32,
     pub in_flight: u32,
     pub round_trip_us: Option<u64>,
@@ -95,7 +95,7 @@ pub(super) struct Bbr {
     rate_bytes_per_s: u64,
     segments_sent: u32,
     next_send: Ns,
-    /// When what waits for the pace may go.
+    /// When packets that are held back by pacing may be sent.
     pub held_until: Option<Ns>,
     // The model.
     mode: Mode,
@@ -176,7 +176,7 @@ impl Bbr {
 
     // What the sender reports.
 
-    /// The application writes while so little is queued that the path is not what limits the sender.
+    /// The application writes while so little is queued that the path does not limit the sender.
     pub fn application_limited(&mut self, in_flight: u32) {
         self.limited_until = (self.delivered + in_flight).max(1);
     }
@@ -219,7 +219,7 @@ impl Bbr {
         }
     }
 
-    /// After a packet the next one waits until its bytes have left at the pace.
+    /// Delays the next packet until the bytes of this one have left at the pacing rate.
     fn spend(&mut self, now: Ns, bytes: u32) {
         let before = self.next_send;
         self.next_send = before.max(now);
@@ -230,14 +230,14 @@ impl Bbr {
         }
     }
 
-    /// Whether the pace holds packets back; notes until when.
+    /// Whether pacing holds packets back; `held_until` then contains the time until which it does.
     pub fn holds(&mut self, now: Ns) -> bool {
         let holds = self.next_send > now;
         self.held_until = holds.then_some(self.next_send);
         holds
     }
 
-    /// By how much a timer that is set now waits longer.
+    /// How much later a timer that is set now expires because of pacing.
     pub fn delay(&self, now: Ns) -> Ns {
         Ns(self.next_send.0.saturating_sub(now.0))
     }
@@ -268,7 +268,7 @@ impl Bbr {
         }
     }
 
-    /// Deliveries that no acknowledgement of new data reports.
+    /// Counts segments that an outdated acknowledgement reports as delivered.
     pub fn also_delivered(&mut self, segments: u32) {
         self.delivered += segments;
         self.delivery = None;
@@ -282,25 +282,25 @@ impl Bbr {
         self.round_started = true;
     }
 
-    /// A window that is about to be reduced, to be restored after the repair.
+    /// Saves the window before a reduction; it is restored after the recovery.
     pub fn save_window(&mut self, window: u32) {
         let calm = !self.was_repairing && self.mode != Mode::ProbeRoundTrip;
         self.prior_window = if calm { window } else { self.prior_window.max(window) };
     }
 
-    /// Nothing was lost after all.
+    /// A reduction is undone, because nothing was lost.
     pub fn undone(&mut self) {
         self.full_rate = 0;
         self.full_rounds = 0;
     }
 
-    /// Segments of a packet, where several leave as one: a millisecond's at the pace.
+    /// Segments of a super-packet: about a millisecond at the pacing rate.
     pub fn packet_segments(&self) -> u32 {
         let bytes = (self.rate_bytes_per_s >> PACING_SHIFT).min(MAX_PACKET_BYTES);
         ((bytes / self.segment_bytes) as u32).clamp(self.min_packet_segments(), 127)
     }
 
-    /// The pace, in bytes a second, and the fewest segments of a packet.
+    /// The pacing rate in bytes per second, and the minimum number of segments of a packet.
     pub fn pacing(&self) -> (u64, u32) {
         (self.rate_bytes_per_s, self.min_packet_segments())
     }
@@ -311,7 +311,7 @@ impl Bbr {
 
     // The model (`bbr_main`).
 
-    /// An acknowledgement has been processed; the window after it.
+    /// Updates the model after an acknowledgement, and returns the new window.
     pub fn update(&mut self, round: &Round, window: u32) -> u32 {
         self.delivered += round.delivered;
         if self.delivered > self.limited_until {
@@ -341,8 +341,8 @@ impl Bbr {
         if self.mode == Mode::ProbeRoundTrip { window.min(MIN_WINDOW) } else { window }
     }
 
-    /// The delivery rate of this acknowledgement: packets delivered since the segment was sent, the larger of the time
-    /// that they took to send and to be acknowledged, and whether the application limited them.
+    /// The rate sample: packets delivered since the segment was sent; the longer of the times in which they were sent
+    /// and acknowledged, in µs; packets delivered before it was sent; whether the application limited them.
     fn sample(&mut self, round: &Round) -> Option<(u32, u64, u32, bool)> {
         let Delivery { sent, send_us } = self.delivery.take()?;
         let delivered = self.delivered - sent.delivered;
@@ -398,7 +398,7 @@ impl Bbr {
         }
     }
 
-    /// Acknowledgements in bunches need a window beyond the product of rate and delay.
+    /// Aggregated acknowledgements need a window above the bandwidth-delay product.
     fn update_aggregation(&mut self, round: &Round, sampled: bool, window: u32) {
         if round.delivered == 0 || !sampled {
             return;
@@ -449,8 +449,8 @@ impl Bbr {
         self.cycle_at = self.delivered_at;
     }
 
-    /// The kernel draws where the cycle begins, but never at its slow phase; here the time decides, so that a run can be
-    /// repeated.
+    /// The kernel begins the cycle at a random phase, but never at the slow one; here the phase depends on the time, so
+    /// that a run can be repeated.
     fn begin_cycles(&mut self, now: Ns) {
         self.mode = Mode::ProbeBandwidth;
         let drawn = (now.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) % (CYCLE.len() as u64 - 1);
@@ -530,7 +530,7 @@ impl Bbr {
         window.max(self.prior_window)
     }
 
-    /// After silence a sender at a known rate goes on at it (`CA_EVENT_TX_START`).
+    /// After an idle period, a sender in PROBE_BW continues at the known rate (`CA_EVENT_TX_START`).
     fn restart_after_idle(&mut self, now: Ns) {
         if self.limited_until == 0 {
             return;
@@ -557,7 +557,7 @@ impl Bbr {
         window
     }
 
-    /// The first round of a repair sends as much as is delivered; its end restores the window. True where that is all.
+    /// The first round of recovery sends what is delivered; its end restores the window. True if it must not grow.
     fn recovers(&mut self, round: &Round, window: &mut u32) -> bool {
         if round.lost > 0 {
             *window = window.saturating_sub(round.lost).max(1);
@@ -583,7 +583,7 @@ impl Bbr {
         ((bytes * u128::from(10_000 * PACING_PERCENT)) >> RATE_SHIFT) as u64
     }
 
-    /// Rate times delay times a gain, in segments.
+    /// The bandwidth-delay product times a gain, in segments.
     fn product(&self, gain: u64) -> u32 {
         if self.min_round_trip_us == u64::MAX {
             return UNPACED_SEGMENTS;
@@ -593,7 +593,7 @@ impl Bbr {
         scaled.div_ceil(1 << RATE_SHIFT).min(u128::from(u32::MAX / 2)) as u32
     }
 
-    /// Room for packets of several segments at both ends, and an even number.
+    /// Adds room for super-packets at both ends, and rounds up to an even number.
     fn budget(&self, segments: u32) -> u32 {
         let even = (segments + 3 * self.packet_segments() + 1) & !1;
         even + if self.mode == Mode::ProbeBandwidth && self.cycle == 0 { 2 } else { 0 }
@@ -611,7 +611,7 @@ impl Bbr {
         self.extra[0].max(self.extra[1]).min(most as u32)
     }
 
-    /// What will be in the network when the next packet may leave.
+    /// The number of segments in the network when the next packet may be sent.
     fn in_network(&self, now: Ns, in_flight: u32) -> u32 {
         let wait_us = self.delay(now).0 / 1_000;
         let leaves = ((u128::from(self.rate()) * u128::from(wait_us)) >> RATE_SHIFT) as u32;

@@ -1,9 +1,9 @@
-//! How hosts do TCP.
+//! TCP settings.
 
 use super::Congestion;
 use serde::{Deserialize, Serialize};
 
-/// How hosts are set up; both ends of a connection alike.
+/// The TCP settings of the hosts; the same for both ends of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TcpConfig {
@@ -11,28 +11,28 @@ pub struct TcpConfig {
     pub initial_window: u32,
     /// Congestion control.
     pub congestion: Congestion,
-    /// Timestamps (RFC 7323), which take 12 bytes of each segment.
+    /// Timestamps (RFC 7323), which use 12 bytes of each segment.
     pub timestamps: bool,
     /// Selective acknowledgements (RFC 2018).
     pub sack: bool,
-    /// Hold back a small segment while others are under way (RFC 896); TLS servers and clients turn it off.
+    /// Hold back a small segment while others are in flight (RFC 896); TLS servers and clients disable this.
     pub nagle: bool,
-    /// What is added to the timers of probes and of reordering: 2 ms since Linux 6.7, two jiffies before.
+    /// Time that is added to the timers of probes and of reordering: 2 ms since Linux 6.7, two jiffies before.
     pub timer_floor_us: u32,
     /// Jiffies a second.
     pub hz: u32,
-    /// Both ends stand on one machine, as in a test-bed of network namespaces, and their timers go by one clock.
+    /// Both ends are on one machine, as in a test bed of network namespaces, and their timers use one clock.
     pub one_clock: bool,
-    /// SYNs sent again with the first timeout, before it doubles (`tcp_syn_linear_timeouts`).
+    /// Retransmissions of a SYN with the first timeout, before it doubles (`tcp_syn_linear_timeouts`).
     pub syn_linear_timeouts: u32,
-    /// SYNs sent again after those (`tcp_syn_retries`).
+    /// Further retransmissions of a SYN (`tcp_syn_retries`).
     pub syn_retries: u32,
-    /// SYN-ACKs sent again (`tcp_synack_retries`).
+    /// Retransmissions of a SYN-ACK (`tcp_synack_retries`).
     pub synack_retries: u32,
-    /// Segments by which the client takes its own packets to be reordered at most, until it sees more (`tcp_reordering`).
-    /// With fewer segments acknowledged out of order it waits a quarter of a round trip before it repairs.
+    /// Reordering in segments that the client assumes for its packets until it detects more (`tcp_reordering`). If
+    /// fewer are acknowledged out of order, it waits a quarter of a round trip before it retransmits.
     pub client_reordering: u32,
-    /// The same of the server.
+    /// The same for the server.
     pub server_reordering: u32,
     /// Acknowledge every segment at once (`ip route … quickack 1`).
     pub quick_ack: bool,

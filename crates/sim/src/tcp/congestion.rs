@@ -1,18 +1,18 @@
-//! How the congestion window grows, and what it falls to.
+//! Growth and reduction of the congestion window.
 
 use serde::{Deserialize, Serialize};
 use shakedown_link::Ns;
 
-/// Which congestion control.
+/// Congestion control algorithms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Congestion {
-    /// RFC 5681, as Linux counts it.
+    /// RFC 5681, as in Linux.
     Reno,
     /// RFC 9438 with HyStart, Linux's default.
     #[default]
     Cubic,
-    /// BBR, version 1, as Linux has it.
+    /// BBR, version 1, as in Linux.
     Bbr,
 }
 
@@ -30,31 +30,30 @@ pub struct Window {
     counted: u32,
     delay_min_us: u64,
     congestion: Congestion,
-    /// Made when it is first needed: a handshake of one window never does.
+    /// Allocated when it is first needed: never, if the handshake fits into one window.
     cubic: Option<Box<Cubic>>,
 }
 
-/// What an acknowledgement tells a window.
+/// The properties of an acknowledgement on which the window depends.
 #[derive(Clone, Copy, Debug)]
 pub struct Acked {
-    /// When it came.
+    /// When it arrived.
     pub now: Ns,
-    /// Segments that it says were delivered.
+    /// Segments that it reports as delivered.
     pub segments: u32,
-    /// The end of what is acknowledged.
+    /// The sequence number up to which data is acknowledged.
     pub acknowledged: u32,
-    /// The end of what was sent.
+    /// The sequence number up to which data was sent.
     pub sent: u32,
 }
 
 impl Window {
-    /// A new connection's.
+    /// The window of a new connection.
     #[must_use]
     pub fn new(congestion: Congestion, segments: u32) -> Self {
         Self { segments, threshold: INFINITE, counted: 0, delay_min_us: u64::MAX, congestion, cubic: None }
     }
 
-    /// True below the threshold.
     #[must_use]
     pub fn in_slow_start(&self) -> bool {
         self.segments < self.threshold
@@ -69,7 +68,7 @@ impl Window {
         }
     }
 
-    /// The threshold that an undone reduction goes back to: three quarters of the window at least.
+    /// The threshold that is restored if a reduction is undone: at least three quarters of the window.
     #[must_use]
     pub fn current_threshold(&self, reducing: bool) -> u32 {
         if reducing {
@@ -79,13 +78,13 @@ impl Window {
         }
     }
 
-    /// A timeout: what was learnt of the path is forgotten.
+    /// Discards the knowledge about the path after a timeout.
     pub fn timed_out(&mut self) {
         self.cubic = None;
         self.delay_min_us = u64::MAX;
     }
 
-    /// Looks at a round trip; CUBIC may end slow start (HyStart).
+    /// Processes a round-trip time; CUBIC may end slow start (HyStart).
     pub fn sampled(&mut self, acked: &Acked, us: u64) {
         if self.congestion != Congestion::Cubic {
             return;
@@ -102,7 +101,7 @@ impl Window {
         }
     }
 
-    /// Grows; asked only where the window was what limited the sender.
+    /// Grows the window; called only if the window limited the sender.
     pub fn grow(&mut self, acked: &Acked) {
         let mut segments = acked.segments;
         if self.in_slow_start() {
@@ -140,7 +139,7 @@ impl Window {
     }
 }
 
-/// CUBIC's and HyStart's memory.
+/// The state of CUBIC and HyStart.
 #[derive(Clone, Debug, Default)]
 struct Cubic {
     last_max: u32,
@@ -172,14 +171,14 @@ const CUBE_FACTOR: u64 = (1 << 40) / 410;
 const HYSTART_LOW_WINDOW: u32 = 16;
 const HYSTART_SAMPLES: u32 = 8;
 const HYSTART_TRAIN_US: u64 = 2_000;
-/// What offloading may add to a train, at most; at the rates of a handshake it is always the most.
+/// The time that offloading adds to a train; at the rates of a handshake it always has its maximum.
 const HYSTART_GSO_US: u64 = 1_000;
 
 impl Cubic {
     fn after_loss(&mut self, window: u32) -> u32 {
         self.epoch_start = None;
         let reduced = |factor: u64| (u64::from(window) * factor / (2 * SCALE)) as u32;
-        // Fast convergence: who lost before reaching the last maximum leaves room to others.
+        // Fast convergence: after a loss below the last maximum, the connection leaves room for others.
         self.last_max = if window < self.last_max { reduced(SCALE + BETA) } else { window };
         ((u64::from(window) * BETA / SCALE) as u32).max(2)
     }
@@ -226,7 +225,7 @@ impl Cubic {
         self.friendly(window)
     }
 
-    /// Not slower than Reno would be.
+    /// At least as fast as Reno.
     fn friendly(&mut self, window: u32) -> u32 {
         let delta = ((u64::from(window) * RENO_SCALE) >> 3).max(1) as u32;
         while self.acknowledged > delta {
@@ -240,7 +239,7 @@ impl Cubic {
         self.per_step
     }
 
-    /// Round trips within a second of a reduction say little.
+    /// Round trips within a second after a reduction are ignored.
     fn just_reduced(&self, now: Ns) -> bool {
         self.epoch_start.is_some_and(|start| now.since(start) < Ns::from_s(1))
     }
@@ -259,7 +258,7 @@ impl Cubic {
         }
         if now_us - self.last_ack_us <= HYSTART_TRAIN_US {
             self.last_ack_us = now_us;
-            // A train of acknowledgements half as long as the path is deep, without pacing.
+            // The train of acknowledgements is longer than half of the minimum round-trip time (without pacing).
             self.slow_start_ended |= now_us - self.round_start_us > (delay_min_us + HYSTART_GSO_US) / 2;
         }
         self.round_min_us = self.round_min_us.min(us);

@@ -8,7 +8,7 @@ use super::{
 };
 use shakedown_link::Ns;
 
-/// Answers to packets that make no sense are at least this far apart.
+/// The minimum time between two answers to invalid packets.
 const CHALLENGE_GAP: Ns = Ns::from_ms(500);
 
 impl Tcp {
@@ -43,7 +43,7 @@ impl Tcp {
         packet
     }
 
-    /// A packet that arrives before both ends know of each other.
+    /// Processes a packet before the connection is established.
     pub(super) fn open(&mut self, now: Ns, packet: &Packet, config: &TcpConfig, out: &mut Vec<Packet>) {
         match self.state {
             State::Listening if packet.is(SYN) => {
@@ -57,7 +57,7 @@ impl Tcp {
                 out.push(self.opening(now, config));
                 self.set_timer(now, Timer::Retransmit, self.answer_timeout());
             }
-            // A SYN once more: the answer once more, and the timer from the start of its present step.
+            // A repeated SYN: repeats the SYN-ACK, and restarts the timer with its present timeout.
             State::SynReceived if packet.is(SYN) => {
                 let may = self.may_challenge(now);
                 if may {
@@ -65,7 +65,7 @@ impl Tcp {
                 }
             }
             State::SynReceived if packet.is(ACK) && packet.ack == 1 => {
-                // The round trip from the only SYN-ACK; with several, from the one that the peer's echo names.
+                // The round trip is measured from the only SYN-ACK; with several, from the one that the peer echoes.
                 let plain = (self.total_resent == 0).then(|| us_between(self.opened_at, now));
                 self.opened(now, packet, plain, config);
                 self.established(now, packet, config, out);
@@ -84,11 +84,11 @@ impl Tcp {
         }
     }
 
-    /// Both ends know of each other.
+    /// The connection is established.
     fn opened(&mut self, now: Ns, packet: &Packet, plain_us: Option<u64>, config: &TcpConfig) {
         let echoed = config.timestamps && packet.echo > 0;
-        // Cut to one segment where the opening timed out and was sent again more than once, be the second time for a SYN
-        // that came again (`tcp_init_transfer`: `total_retrans > 1 && undo_marker`); but not where the first was answered.
+        // One segment if the opening timed out and was retransmitted more than once, also in answer to a repeated SYN
+        // (`tcp_init_transfer`: `total_retrans > 1 && undo_marker`); but not if the first SYN or SYN-ACK was answered.
         let spurious = echoed && packet.echo == self.first_resent_stamp;
         let cut = self.opening_timeouts > 0 && self.total_resent > 1 && !spurious;
         self.state = State::Established;
@@ -124,7 +124,7 @@ impl Tcp {
         }
     }
 
-    /// Sends the SYN-ACK once more.
+    /// Repeats the SYN-ACK.
     fn answer_again(&mut self, now: Ns, config: &TcpConfig, out: &mut Vec<Packet>) {
         self.total_resent += 1;
         out.push(self.opening(now, config));
@@ -144,7 +144,7 @@ impl Tcp {
         may
     }
 
-    /// The peer did not answer.
+    /// The peer did not answer the SYN or SYN-ACK in time.
     pub(super) fn opening_timeout(&mut self, now: Ns, config: &TcpConfig, out: &mut Vec<Packet>) {
         if self.state == State::SynReceived {
             if self.opening_timeouts >= config.synack_retries {

@@ -1,18 +1,18 @@
 //! TCP as Linux 6.18 does it, without I/O: packets and times in, packets and a deadline out.
 //!
-//! One [`Tcp`] is one end of one connection. It carries no bytes, only their numbers: what is written is a count, and
-//! what arrived in order is a count ([`Tcp::received`]), so a simulator of recorded handshakes needs no buffers and one of
-//! real endpoints keeps the bytes itself. Packets that it wants sent are appended to a list.
+//! One [`Tcp`] is one end of one connection. It handles counts of bytes, not bytes: a write is a count, and so is the
+//! data received in order ([`Tcp::received`]). A simulator of recorded handshakes therefore needs no buffers; a
+//! simulator of real endpoints stores the bytes itself. Packets to be sent are appended to a list.
 //!
-//! What is modelled: SYN and SYN-ACK timeouts with linear and exponential backoff, windows cut by them and restored by
-//! timestamps; segments as writes and the window cut them; slow start, Reno, CUBIC with HyStart, BBR with its pacing; quick and delayed
-//! acknowledgements, ping-pong mode; SACK and D-SACK; RTO with F-RTO and Eifel undo, tail loss probe, RACK, proportional
-//! rate reduction; the kernel's timer wheel; super-packets of several segments where a link takes them. What is not:
-//! receive windows (a handshake is shorter than the first), ECN, pacing without BBR, fast open, TSO's deferral within a millisecond,
-//! compression of SACKs within a millisecond.
+//! Modelled: SYN and SYN-ACK timeouts with linear and exponential backoff, and the reduction of the window by them
+//! unless timestamps show that they were spurious; segmentation by writes and by the window; slow start, Reno, CUBIC
+//! with HyStart, BBR with pacing; quick and delayed acknowledgements, ping-pong mode; SACK and D-SACK; RTO with F-RTO
+//! and Eifel undo, tail loss probe, RACK, proportional rate reduction; the kernel's timer wheel; super-packets, if a
+//! link accepts them. Not modelled: receive windows (a handshake is smaller than the first), ECN, pacing without BBR,
+//! fast open, TSO's deferral and compression of SACKs within a millisecond.
 //!
-//! The code follows what the kernel does, not how it says it; `tests/scripts.rs` replays what packetdrill's and the
-//! kernel's own scripts expect.
+//! The code reproduces the kernel's behaviour, not its structure; `tests/scripts.rs` checks it in situations from
+//! packetdrill's and the kernel's tests.
 
 mod acknowledge;
 mod bbr;
@@ -41,7 +41,7 @@ use rtt::Rtt;
 use shakedown_link::{Ns, SuperPackets};
 use std::collections::VecDeque;
 
-/// Where a connection stands.
+/// The state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// A server without a SYN.
@@ -50,20 +50,20 @@ pub enum State {
     SynSent,
     /// A server that has answered a SYN.
     SynReceived,
-    /// Both ends know of each other, as far as this one knows.
+    /// The connection is established at this end.
     Established,
-    /// Given up, by itself.
+    /// This end gave up.
     TimedOut,
-    /// Given up, by the peer.
+    /// The peer reset the connection.
     Reset,
 }
 
 /// The state of loss recovery, by the kernel's names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Recovery {
-    /// Nothing.
+    /// No loss and no reordering.
     Open,
-    /// Something came out of order, or a probe was sent.
+    /// Data was delivered out of order, or a segment was retransmitted, for example by a probe.
     Disorder,
     /// The window is being reduced after a probe that repaired a loss.
     Reduced,
@@ -81,7 +81,7 @@ enum Timer {
     Reorder,
 }
 
-/// A segment that is queued or under way.
+/// A segment that is queued or in flight.
 #[derive(Clone, Copy, Debug)]
 struct Segment {
     seq: u32,
@@ -95,13 +95,13 @@ struct Segment {
 const SACKED: u8 = 1;
 /// It counts as lost.
 const LOST: u8 = 2;
-/// It was sent again and that copy is under way.
+/// It was retransmitted, and the retransmission is in flight.
 const RESENT: u8 = 4;
-/// It was sent again at some time.
+/// It was retransmitted at least once.
 const EVER_RESENT: u8 = 8;
 /// It ends the stream.
 const LAST: u8 = 16;
-/// It left in one packet with the segment before it.
+/// It was sent in one packet with the segment before it.
 const JOINED: u8 = 32;
 
 impl Segment {
@@ -118,19 +118,19 @@ pub struct Tcp {
     segment_bytes: u32,
     super_packets: SuperPackets,
 
-    // Sending. The first `sent` segments of the queue are under way.
+    // Sending. The first `sent` segments of the queue are in flight.
     queue: VecDeque<Segment>,
     sent: u32,
     una: u32,
     next: u32,
     written: u32,
     window: Window,
-    /// With that congestion control, once established.
+    /// With BBR as congestion control, once established.
     bbr: Option<Box<Bbr>>,
     rtt: Rtt,
     timeout_jiffies: u64,
     timer: Option<(Timer, Ns)>,
-    /// When the first SYN, or the last SYN-ACK, was sent.
+    /// When the first SYN or SYN-ACK was sent.
     opened_at: Ns,
     last_sent_at: Ns,
     max_sent: u32,
@@ -143,7 +143,7 @@ pub struct Tcp {
     lost: u32,
     resent: u32,
     total_resent: u32,
-    /// SYNs or SYN-ACKs sent again, once it is open.
+    /// Retransmissions of the SYN or SYN-ACK, once the connection is established.
     opening_resent: u32,
     timeouts: u32,
     opening_timeouts: u32,
@@ -159,7 +159,7 @@ pub struct Tcp {
     prr_delivered: u32,
     prr_sent: u32,
     duplicates: u32,
-    /// What its host takes for reordering at first, and what was seen of it.
+    /// The reordering in segments that its host assumes at first, and the present one.
     usual_reordering: u32,
     reordering: u32,
     reordering_seen: bool,
@@ -186,7 +186,7 @@ pub struct Tcp {
     last_challenge: Option<Ns>,
 }
 
-/// The most recently sent of what was delivered (RFC 8985).
+/// The most recently sent segment that was delivered, and the reordering window (RFC 8985).
 #[derive(Clone, Copy, Debug, Default)]
 struct Rack {
     at: Ns,
@@ -199,7 +199,7 @@ struct Rack {
     last_delivered: u32,
 }
 
-/// The kernel's figures.
+/// Constants of the kernel.
 const RTO_MAX_US: u64 = 120_000_000;
 const FIRST_TIMEOUT_US: u64 = 1_000_000;
 const FALLBACK_TIMEOUT_US: u64 = 3_000_000;
@@ -274,7 +274,7 @@ impl Tcp {
         }
     }
 
-    /// Over a link that carries several segments as one, or not.
+    /// Sets how the link handles super-packets.
     #[must_use]
     pub fn with_super_packets(self, super_packets: SuperPackets) -> Self {
         Self { super_packets, ..self }
@@ -286,13 +286,13 @@ impl Tcp {
         self.super_packets = super_packets;
     }
 
-    /// What becomes of several segments that it hands over at once.
+    /// How the link handles super-packets.
     #[must_use]
     pub fn super_packets(&self) -> SuperPackets {
         self.super_packets
     }
 
-    /// A connection that has just begun takes the place of this one, in the memory of its lists.
+    /// Replaces this connection by a new one, which reuses the memory of its lists.
     #[inline]
     pub(crate) fn replace(&mut self, mut new: Self) {
         debug_assert!(new.queue.is_empty() && new.out_of_order.is_empty(), "it has begun before");
@@ -303,7 +303,7 @@ impl Tcp {
         *self = new;
     }
 
-    /// Reads a little of everything, as [`Path::touch`](shakedown_link::Path::touch) does.
+    /// Reads a part of each structure, as [`Path::touch`](shakedown_link::Path::touch) does.
     #[inline]
     pub(crate) fn touch(&self) -> u64 {
         let words = [
@@ -321,7 +321,6 @@ impl Tcp {
         words.iter().fold(0, |sum, word| sum ^ word)
     }
 
-    /// Where it stands.
     #[inline]
     #[must_use]
     pub fn state(&self) -> State {
@@ -341,13 +340,13 @@ impl Tcp {
         self.segment_bytes
     }
 
-    /// Segments sent again so far.
+    /// Segments retransmitted so far.
     #[must_use]
     pub fn retransmissions(&self) -> u32 {
         self.opening_resent + self.total_resent
     }
 
-    /// When [`timeout`](Self::timeout) wants to be called, if ever.
+    /// When [`timeout`](Self::timeout) has to be called, if at all.
     #[inline]
     #[must_use]
     pub fn deadline(&self) -> Option<Ns> {
@@ -361,7 +360,7 @@ impl Tcp {
         }
     }
 
-    /// The deadline has come.
+    /// Handles the timers that have expired.
     pub fn timeout(&mut self, now: Ns, config: &TcpConfig, out: &mut Vec<Packet>) {
         if self.ack_at.is_some_and(|at| at <= now) {
             self.delayed_ack(now, config, out);
@@ -382,7 +381,7 @@ impl Tcp {
         }
     }
 
-    /// A packet has arrived; a super-packet that was divided counts as its segments.
+    /// Processes a packet. A super-packet that the link divides is processed as its segments.
     pub fn receive(&mut self, now: Ns, packet: &Packet, config: &TcpConfig, out: &mut Vec<Packet>) {
         if packet.more > 0 && self.super_packets == SuperPackets::Cut {
             for segment in packet.cut(self.segment_bytes) {
@@ -416,7 +415,7 @@ impl Tcp {
         (self.sent, self.sacked, self.lost, self.resent) = (0, 0, 0, 0);
     }
 
-    /// A packet without data that says what has arrived.
+    /// A packet without data that acknowledges the received data.
     fn bare(&self, now: Ns, config: &TcpConfig) -> Packet {
         let (stamp, echo) = if config.timestamps { (stamp(now), self.stamp_to_echo) } else { (0, 0) };
         Packet { flags: ACK, seq: self.next, ack: self.received, stamp, echo, ..Packet::default() }
@@ -424,7 +423,7 @@ impl Tcp {
 
     fn set_timer(&mut self, now: Ns, timer: Timer, jiffies: u64) {
         let delay_us = match &self.bbr {
-            // What the pace holds back is answered later (`tcp_pacing_delay`).
+            // Packets that pacing holds back are acknowledged later (`tcp_pacing_delay`).
             Some(bbr) if timer != Timer::Reorder => bbr.delay(now).0 / 1_000,
             _ => 0,
         };

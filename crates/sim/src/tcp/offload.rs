@@ -3,18 +3,18 @@
 use super::{JOINED, LAST, LOST, RESENT, SACKED, Tcp};
 use shakedown_link::SuperPackets;
 
-/// What a device takes at once, less room for headers (`sk_gso_max_size`).
+/// The maximum size of a super-packet, less room for headers (`sk_gso_max_size`).
 const MAX_BYTES: u64 = 65_536 - 321;
-/// Of a second's bytes at the pace a packet takes one part in 2^10, about a millisecond's (`sk_pacing_shift`).
+/// A packet contains 1/2^10 of the bytes per second of the pacing rate, about a millisecond (`sk_pacing_shift`).
 const PACING_SHIFT: u32 = 10;
-/// The longest packet is added, halved for each 2^9 microseconds of the least round trip (`tcp_tso_rtt_log`).
+/// The maximum size is added, halved for each 2^9 µs of the minimum round-trip time (`tcp_tso_rtt_log`).
 const ROUND_TRIP_SHIFT: u32 = 9;
 /// `tcp_min_tso_segs`.
 const MIN_SEGMENTS: u32 = 2;
 
 impl Tcp {
-    /// Segments of a packet at most (`tcp_tso_autosize`): a millisecond's at the pace of twice the window a round trip, 1.2
-    /// times near the threshold, and more where the round trip is short.
+    /// The maximum number of segments of a packet (`tcp_tso_autosize`): a millisecond at a rate of twice the window per
+    /// round trip (1.2 times from half of the threshold on), and more if the round-trip time is short.
     pub(super) fn packet_segments(&self) -> u32 {
         if self.super_packets == SuperPackets::None {
             return 1;
@@ -32,7 +32,7 @@ impl Tcp {
         self.segments_of(per_s, MIN_SEGMENTS, most)
     }
 
-    /// A millisecond's segments at a pace, and more where the round trip is short, between the least and the most.
+    /// The segments of a millisecond at a rate, and more if the round-trip time is short, from `least` to `most`.
     fn segments_of(&self, per_s: u64, least: u32, most: u64) -> u32 {
         let halvings = self.rtt.min_us().unwrap_or(u64::MAX) >> ROUND_TRIP_SHIFT;
         let near_bytes = if halvings < 32 { MAX_BYTES >> halvings } else { 0 };
@@ -40,8 +40,8 @@ impl Tcp {
         (segments.min(most) as u32).max(least)
     }
 
-    /// How many of the segments from `index` on, none of which was sent, leave in one packet: full ones but for the last,
-    /// up to `most`.
+    /// The number of unsent segments from `index` on that are sent in one packet, at most `most`; all but the last are
+    /// full.
     pub(super) fn sent_together(&self, index: usize, most: u32, nagle: bool) -> usize {
         let mut count = 1;
         while count < most as usize {
@@ -56,8 +56,8 @@ impl Tcp {
         count
     }
 
-    /// How many of the segments from `index` on, which is lost, are sent again in one packet: as many as had left in one, up
-    /// to `most`.
+    /// The number of lost segments from `index` on that are retransmitted in one packet, at most `most`: those that
+    /// were sent in one packet.
     pub(super) fn resent_together(&self, index: usize, most: u32) -> usize {
         let follows = |count: &usize| {
             let next = index + count;
@@ -69,7 +69,7 @@ impl Tcp {
         (1..most.max(1) as usize).take_while(follows).count() + 1
     }
 
-    /// Segments that leave in one packet now: what was cut off stays cut off.
+    /// Marks segments as sent in one packet, without the segments before and after them.
     pub(super) fn join(&mut self, index: usize, count: usize) {
         for place in index..=index + count {
             let Some(segment) = self.queue.get_mut(place).filter(|_| place < self.sent as usize) else {

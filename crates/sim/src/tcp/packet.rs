@@ -1,4 +1,4 @@
-//! Segments on their way, and how long they are.
+//! Segments in flight, and their lengths.
 
 use super::TcpConfig;
 use shakedown_link::Payload;
@@ -11,7 +11,7 @@ const TIMESTAMP_BYTES: u32 = 12;
 const SYN_BYTES: u32 = 60;
 
 impl TcpConfig {
-    /// Bytes of payload in a full segment; 0 where packets have no room for any.
+    /// Bytes of payload in a full segment; 0 if packets have no room for any.
     #[must_use]
     pub fn segment_bytes(&self, mtu_bytes: u32) -> u32 {
         mtu_bytes.saturating_sub(self.header_bytes())
@@ -23,7 +23,7 @@ impl TcpConfig {
         IP_BYTES + TCP_BYTES + if self.timestamps { TIMESTAMP_BYTES } else { 0 }
     }
 
-    /// Length of a packet, IP header included; of a super-packet, of what it will be cut into.
+    /// Length of a packet with its IP header; of a super-packet, the sum of its segments' lengths.
     #[must_use]
     pub fn wire_bytes(&self, packet: &Packet) -> u32 {
         if packet.is(SYN) {
@@ -42,24 +42,24 @@ impl TcpConfig {
 
 /// Flag: synchronise.
 pub const SYN: u8 = 1;
-/// Flag: the acknowledgement number counts.
+/// Flag: the acknowledgement number is valid.
 pub const ACK: u8 = 2;
 /// Flag: no more data.
 pub const FIN: u8 = 4;
-/// Flag: the connection is gone.
+/// Flag: reset.
 pub const RST: u8 = 8;
 
-/// Blocks of a selective acknowledgement that fit beside timestamps; without them there is room for one more.
+/// The maximum number of blocks of a selective acknowledgement; with timestamps there is room for one less.
 pub const MAX_BLOCKS: usize = 4;
 
-/// A segment on its way. Sequence numbers begin at 0 with the SYN, so the first byte of data is 1.
+/// A segment in flight. Sequence numbers begin at 0 with the SYN, so the first byte of data is 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packet {
     /// SYN, ACK, FIN, RST.
     pub flags: u8,
-    /// How many of `sack` count.
+    /// The number of blocks in `sack`.
     pub blocks: u8,
-    /// Segments beyond the first, where it is a super-packet.
+    /// The number of segments after the first, in a super-packet.
     pub more: u8,
     /// First sequence number.
     pub seq: u32,
@@ -69,9 +69,9 @@ pub struct Packet {
     pub ack: u32,
     /// The sender's clock, in milliseconds and never 0.
     pub stamp: u32,
-    /// The clock that it echoes, or 0.
+    /// The peer's timestamp that it echoes, or 0.
     pub echo: u32,
-    /// Selective acknowledgements, (from, up to); a duplicate's first.
+    /// Selectively acknowledged ranges, (from, up to); the range of a duplicate comes first.
     pub sack: [(u32, u32); MAX_BLOCKS],
 }
 
@@ -82,7 +82,7 @@ impl Payload for Packet {
 }
 
 impl Packet {
-    /// True where it has the flag.
+    /// True if the flag is set.
     #[inline]
     #[must_use]
     pub fn is(&self, flag: u8) -> bool {
@@ -96,7 +96,7 @@ impl Packet {
         self.seq + self.bytes + u32::from(self.is(SYN)) + u32::from(self.is(FIN))
     }
 
-    /// Segments that it will be cut into.
+    /// The number of its segments.
     #[inline]
     #[must_use]
     pub fn segments(&self) -> u32 {
@@ -112,7 +112,7 @@ impl Packet {
         })
     }
 
-    /// The blocks that count.
+    /// The valid blocks.
     #[must_use]
     pub fn sack(&self) -> &[(u32, u32)] {
         &self.sack[..usize::from(self.blocks)]

@@ -1,4 +1,4 @@
-//! What is lost, by time: RACK (RFC 8985), or by counting duplicates without selective acknowledgements.
+//! Loss detection by time (RACK, RFC 8985), or without selective acknowledgements by counting duplicates.
 
 use super::acknowledge::AckSummary;
 use super::{
@@ -7,8 +7,8 @@ use super::{
 use shakedown_link::Ns;
 
 impl Tcp {
-    /// Something was delivered (`tcp_rack_advance`). A copy that took less than the least round trip was none: its original
-    /// was delivered.
+    /// A segment was delivered (`tcp_rack_advance`). It is ignored if it was retransmitted less than the minimum
+    /// round-trip time ago, because then its original was delivered.
     pub(super) fn advance_rack(&mut self, now: Ns, segment: &Segment) {
         let us = us_between(segment.at, now);
         if segment.is(EVER_RESENT | RESENT) && self.rtt.min_us().is_some_and(|min| us < min) {
@@ -22,15 +22,15 @@ impl Tcp {
         }
     }
 
-    /// True where the peer's echo shows that not the copy of a segment was delivered, but what was sent before it
-    /// (`tcp_skb_spurious_retrans`). That holds of what is acknowledged in order alone: beyond a hole the echo is that of
-    /// the last segment before it (RFC 7323, 4.3), whatever was delivered.
+    /// True if the peer's echo shows that the original of a retransmitted segment was delivered
+    /// (`tcp_skb_spurious_retrans`). This is valid only for data acknowledged in order: after a hole, the echo is that
+    /// of the last segment before the hole (RFC 7323, 4.3).
     pub(super) fn was_copied_needlessly(segment: &Segment, packet: &Packet) -> bool {
         segment.is(EVER_RESENT | RESENT) && packet.echo > 0 && packet.echo < stamp(segment.at)
     }
 
-    /// The reordering window grows by a quarter of the least round trip with each round in which duplicates were reported
-    /// that reordering may have caused, and forgets after sixteen recoveries.
+    /// Widens the reordering window by a quarter of the minimum round-trip time after each round with duplicates that
+    /// reordering may have caused. After sixteen recoveries the window is reset.
     pub(super) fn widen_reordering(&mut self) {
         if self.una < self.rack.last_delivered {
             return;
@@ -52,8 +52,8 @@ impl Tcp {
         (quarter * u64::from(self.rack.steps)).min(self.rtt.smoothed_us().unwrap_or(0))
     }
 
-    /// Finds what is lost (RACK): what was sent long enough before something that was delivered. True where a timer was
-    /// set for what may still turn out to be.
+    /// Marks lost segments (RACK): those sent long enough before a segment that was delivered. True if a timer was set
+    /// for segments that may be marked later.
     fn find_lost(&mut self, now: Ns, summary: &mut AckSummary, config: &TcpConfig) -> bool {
         if !std::mem::take(&mut self.rack.advanced) {
             return false;

@@ -20,7 +20,7 @@ impl Tcp {
         out: &mut Vec<Packet>,
     ) {
         if packet.is(SYN) {
-            // A SYN-ACK once more: the acknowledgement of it was lost.
+            // A repeated SYN-ACK: its acknowledgement was lost.
             if self.may_challenge(now) {
                 self.acknowledge(now, config, out);
             }
@@ -43,9 +43,9 @@ impl Tcp {
         self.acknowledge_now_or_later(now, config, out);
     }
 
-    /// All of it was acknowledged before: it is answered and nothing else in it is looked at (`tcp_sequence`), its clock
-    /// neither. What is echoed is then the clock of something sent long before, and the peer takes the time since for a
-    /// round trip: its timeout grows by what the repair took.
+    /// All data of the packet was acknowledged before: the packet is answered, and its other fields are ignored,
+    /// including its timestamp (`tcp_sequence`). The answer therefore echoes an old timestamp, and the peer measures
+    /// too long a round trip: its timeout grows by the duration of the recovery.
     fn answer_old(&mut self, now: Ns, packet: &Packet, config: &TcpConfig, out: &mut Vec<Packet>) {
         if packet.bytes > 0 || packet.is(FIN) {
             self.take(now, packet);
@@ -58,7 +58,7 @@ impl Tcp {
     fn take(&mut self, now: Ns, packet: &Packet) {
         let (seq, end) = (packet.seq, packet.end());
         if end <= self.received {
-            // A duplicate: at once, with a report (RFC 2883).
+            // A duplicate is acknowledged at once, with a report (RFC 2883).
             self.duplicate = Some((seq, end));
             self.enter_quick();
             self.ack_pending = true;
@@ -82,7 +82,7 @@ impl Tcp {
         }
     }
 
-    /// Out of order: kept, the newest block first.
+    /// Stores a range received out of order; the newest range is the first.
     fn keep_out_of_order(&mut self, seq: u32, end: u32, ends: bool) {
         if let Some(&(from, to)) = self.out_of_order.iter().find(|(from, to)| seq < *to && end > *from) {
             self.duplicate = Some((seq.max(from), end.min(to)));
@@ -140,7 +140,7 @@ impl Tcp {
         }
         self.last_received = jiffies;
         if packet.bytes >= 128 {
-            // The receive window grows with it, and one more is acknowledged at once.
+            // The receive window grows, and one more segment is acknowledged at once.
             self.quick |= 1;
         }
     }
@@ -169,8 +169,8 @@ impl Tcp {
         }
     }
 
-    /// The application has read everything that has arrived; a small segment is then acknowledged without delay, but for
-    /// ping-pong.
+    /// The application has read all data. Two small segments, or one outside ping-pong mode, are then acknowledged
+    /// without delay.
     pub fn read(&mut self, now: Ns, config: &TcpConfig, out: &mut Vec<Packet>) {
         let small = self.pushed == 2 || self.pushed == 1 && !self.pingpong;
         if self.ack_pending && small {
@@ -209,7 +209,7 @@ impl Tcp {
         self.acknowledge(now, config, out);
     }
 
-    /// Acknowledges now, in a packet of its own.
+    /// Sends an acknowledgement without data.
     pub(super) fn acknowledge(&mut self, now: Ns, config: &TcpConfig, out: &mut Vec<Packet>) {
         let mut packet = self.bare(now, config);
         self.add_blocks(&mut packet, config);
@@ -217,7 +217,7 @@ impl Tcp {
         self.acknowledgement_sent();
     }
 
-    /// What arrived has been acknowledged, in whatever packet.
+    /// A packet that acknowledges the received data was sent, with or without data.
     pub(super) fn acknowledgement_sent(&mut self) {
         if self.quick > 0 && self.ack_pending {
             self.quick -= 1;

@@ -1,4 +1,4 @@
-//! Recovery from losses, what takes it back where there were none, and how fast it sends (RFC 5682, 6937).
+//! Recovery from losses, its undo if nothing was lost, and its sending rate (RFC 5682, 6937).
 
 use super::acknowledge::{AckSummary, Resend};
 use super::congestion::INFINITE;
@@ -6,7 +6,7 @@ use super::{EVER_RESENT, LOST, Packet, Recovery, Tcp, TcpConfig};
 use shakedown_link::Ns;
 
 impl Tcp {
-    /// A duplicate, a selective acknowledgement, or anything while not all is well.
+    /// Processes a duplicate, a selective acknowledgement, or any acknowledgement while the state is not `Open`.
     pub(super) fn alert(
         &mut self,
         now: Ns,
@@ -131,7 +131,7 @@ impl Tcp {
         Resend::Lost
     }
 
-    /// True where the peer's echo shows that the original arrived: it is older than the first copy.
+    /// True if the peer's echo is older than the first retransmission, so that the original arrived.
     fn was_delayed(&self, packet: &Packet) -> bool {
         match self.first_resent_stamp {
             0 => true,
@@ -197,12 +197,12 @@ impl Tcp {
         true
     }
 
-    /// Without SACK the old state is kept until something above its end is acknowledged.
+    /// Without SACK, the recovery state is kept until data after its end is acknowledged.
     fn holds_state(&self, config: &TcpConfig) -> bool {
         !config.sack && self.una == self.high
     }
 
-    /// Everything of the episode is acknowledged. True where the state stays.
+    /// All data sent before the recovery is acknowledged. True if the recovery state is kept.
     fn finish_recovery(&mut self, packet: &Packet, config: &TcpConfig) -> bool {
         if self.may_undo(packet) {
             self.undo_reduction(false);

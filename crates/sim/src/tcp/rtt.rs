@@ -1,24 +1,24 @@
 //! Round trips and the retransmission timeout.
 
-/// Smoothed round trip and its deviation, in microseconds, scaled as Linux keeps them: RFC 6298's gains, a minimum
-/// deviation instead of a minimum timeout, and a slower growth of the deviation when round trips fall.
+/// Smoothed round-trip time and its deviation, in microseconds, scaled as in Linux: RFC 6298's gains, a minimum
+/// deviation instead of a minimum timeout, and a slower growth of the deviation when round trips become shorter.
 #[derive(Clone, Copy, Debug)]
 pub struct Rtt {
     /// Eight times the smoothed round trip; 0 before the first sample.
     smoothed_8: u64,
     /// Four times the mean deviation.
     deviation_4: u64,
-    /// The largest of those in this round trip.
+    /// The largest deviation in this round trip.
     max_deviation_4: u64,
-    /// What the timeout uses.
+    /// The deviation that the timeout uses.
     variation: u64,
-    /// When the round trip ends that the maximum is of.
+    /// The sequence number whose acknowledgement ends this round trip.
     round_ends: u32,
-    /// The least seen.
+    /// The minimum round-trip time.
     min_us: u64,
 }
 
-/// The least deviation: 200 ms.
+/// The minimum deviation: 200 ms.
 pub const MIN_TIMEOUT_US: u64 = 200_000;
 
 impl Default for Rtt {
@@ -35,7 +35,7 @@ impl Default for Rtt {
 }
 
 impl Rtt {
-    /// Takes a sample. `acknowledged` and `sent` are the ends of what was acknowledged and of what was sent.
+    /// Takes a sample. `acknowledged` and `sent`: sequence numbers up to which data was acknowledged and sent.
     pub fn sample(&mut self, us: u64, acknowledged: u32, sent: u32) {
         if self.smoothed_8 == 0 {
             self.smoothed_8 = (us * 8).max(1);
@@ -65,25 +65,25 @@ impl Rtt {
         }
     }
 
-    /// Takes a sample of the least round trip.
+    /// Takes a sample for the minimum round-trip time.
     pub fn sample_min(&mut self, us: u64) {
         self.min_us = self.min_us.min(us.max(1));
     }
 
-    /// The smoothed round trip, if there was a sample.
+    /// The smoothed round-trip time, if there was a sample.
     #[inline]
     #[must_use]
     pub fn smoothed_us(&self) -> Option<u64> {
         (self.smoothed_8 > 0).then_some(self.smoothed_8 / 8)
     }
 
-    /// Twice the smoothed round trip, without losing the eighths.
+    /// Twice the smoothed round-trip time, without loss of precision.
     #[must_use]
     pub fn twice_us(&self) -> Option<u64> {
         (self.smoothed_8 > 0).then_some(self.smoothed_8 / 4)
     }
 
-    /// The least round trip, if there was a sample.
+    /// The minimum round-trip time, if there was a sample.
     #[must_use]
     pub fn min_us(&self) -> Option<u64> {
         (self.min_us < u64::MAX).then_some(self.min_us)
@@ -115,7 +115,7 @@ mod tests {
         let after = |second| {
             let mut rtt = Rtt::default();
             rtt.sample(400_000, 0, 10);
-            // Ten samples alike bring the deviation down first.
+            // Forty equal samples first reduce the deviation.
             for number in 0..40 {
                 rtt.sample(400_000, number * 2, number * 2 + 10);
             }

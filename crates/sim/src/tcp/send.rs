@@ -1,4 +1,4 @@
-//! Sending: what is written becomes segments, and segments go out as the window allows, or because a timer went off.
+//! Sending: written bytes become segments, which are sent as the window allows, or when a timer expires.
 
 use super::rtt::MIN_TIMEOUT_US;
 use super::{
@@ -8,7 +8,7 @@ use super::{
 use shakedown_link::{Ns, SuperPackets};
 
 impl Tcp {
-    /// Queues bytes of the stream: one write of an application. They go out as soon as the connection and the window
+    /// Queues bytes of the stream: one write of an application. They are sent as soon as the connection and the window
     /// allow.
     pub fn write(&mut self, now: Ns, bytes: u32, config: &TcpConfig, out: &mut Vec<Packet>) {
         let unsent_bytes = self.written - self.next.max(1);
@@ -21,7 +21,7 @@ impl Tcp {
             bbr.application_limited(in_flight);
         }
         let mut left = bytes;
-        // What is not yet sent takes more; what is sent does not.
+        // The last segment is filled up if it was not sent yet.
         if let Some(last) = self.queue.back_mut()
             && self.next <= last.seq
             && !last.is(LAST)
@@ -72,7 +72,7 @@ impl Tcp {
         self.note_usage();
     }
 
-    /// Sends the first segments that were not sent before, up to `most` in one packet; how many.
+    /// Sends the first unsent segments, at most `most`, in one packet. Returns their number.
     fn send_new(&mut self, now: Ns, most: u32, config: &TcpConfig, out: &mut Vec<Packet>) -> u32 {
         let index = self.sent as usize;
         let count = if most > 1 { self.sent_together(index, most, config.nagle) } else { 1 };
@@ -110,7 +110,7 @@ impl Tcp {
         packet
     }
 
-    /// Data carries the acknowledgement; a reply within the acknowledgement's delay begins ping-pong.
+    /// Data carries the acknowledgement; a reply within the delay of the acknowledgement begins ping-pong mode.
     fn data_sent(&mut self, now: Ns) {
         self.last_sent_at = now;
         if self.clock.at(now) - self.last_received < self.ack_timeout {
@@ -119,7 +119,7 @@ impl Tcp {
         self.acknowledgement_sent();
     }
 
-    /// After a pause longer than the timeout the window goes back to the first one.
+    /// After a pause, halves the window once for each timeout in it, to no less than the initial window.
     fn restart_after_idle(&mut self, now: Ns, config: &TcpConfig) {
         let timeout_us = self.clock.as_us(self.timeout_jiffies).max(1);
         let idle_us = us_between(self.last_sent_at, now);
@@ -132,7 +132,7 @@ impl Tcp {
         self.window.segments = (self.window.segments >> halvings).max(config.initial_window);
     }
 
-    /// Notes whether it is the window that limits the sender; only then may it grow.
+    /// Records whether the window limits the sender; only then may the window grow.
     fn note_usage(&mut self) {
         let limited = self.in_flight() >= self.window.segments;
         if self.una >= self.usage_round || limited || (!self.window_limited && self.sent > self.max_sent) {
@@ -146,7 +146,7 @@ impl Tcp {
         self.window_limited || self.window.in_slow_start() && self.window.segments < 2 * self.max_sent
     }
 
-    /// Sends segments again, in one packet.
+    /// Retransmits segments, in one packet.
     fn resend(&mut self, index: usize, count: usize, now: Ns, config: &TcpConfig, out: &mut Vec<Packet>) {
         for segment in self.queue.range_mut(index..index + count) {
             segment.at = now;
@@ -165,7 +165,7 @@ impl Tcp {
         self.acknowledgement_sent();
     }
 
-    /// Sends segments again because they count as lost.
+    /// Retransmits segments that count as lost.
     fn repair(&mut self, index: usize, count: usize, now: Ns, config: &TcpConfig, out: &mut Vec<Packet>) {
         self.resend(index, count, now, config, out);
         for segment in self.queue.range_mut(index..index + count) {
@@ -178,7 +178,7 @@ impl Tcp {
         self.undo_resent = self.undo_resent.max(0) + count as i32;
     }
 
-    /// Sends again what counts as lost, as the window allows.
+    /// Retransmits all segments that count as lost, as the window allows.
     pub(super) fn repair_lost(&mut self, now: Ns, config: &TcpConfig, out: &mut Vec<Packet>) {
         let mut head_sent = false;
         let most = self.packet_segments();
@@ -209,7 +209,7 @@ impl Tcp {
         }
     }
 
-    /// The pace lets the next packet go (`tcp_tsq_write`).
+    /// Sends packets that pacing held back (`tcp_tsq_write`).
     pub(super) fn pace_allows(&mut self, now: Ns, config: &TcpConfig, out: &mut Vec<Packet>) {
         if let Some(bbr) = &mut self.bbr {
             bbr.held_until = None;
@@ -233,13 +233,13 @@ impl Tcp {
         self.set_timer(now, Timer::Retransmit, jiffies);
     }
 
-    /// How far ahead the oldest segment's timeout is.
+    /// The time left until the timeout of the oldest segment.
     fn timeout_left_us(&self, now: Ns) -> i64 {
         let oldest = self.queue.front().map_or(now, |segment| segment.at);
         self.clock.as_us(self.timeout_jiffies) as i64 - us_between(oldest, now) as i64
     }
 
-    /// Sets the timer for a tail loss probe, where there may be one.
+    /// Sets the timer for a tail loss probe. False if no probe is allowed.
     pub(super) fn schedule_probe(&mut self, now: Ns, config: &TcpConfig, from_now: bool) -> bool {
         let calm = matches!(self.recovery, Recovery::Open | Recovery::Reduced);
         if !config.sack || self.sent == 0 || !calm {
@@ -259,19 +259,19 @@ impl Tcp {
         true
     }
 
-    /// Probes: with a new segment where there is one, else with the last once more.
+    /// Sends a probe: a new segment if there is one, otherwise the last segment again.
     pub(super) fn send_probe(&mut self, now: Ns, config: &TcpConfig, out: &mut Vec<Packet>) {
         if self.probe_high > 0 || self.sent == 0 {
-            // One at a time.
+            // Only one probe at a time.
             self.rearm(now);
             return;
         }
         self.probe_resent = self.sent as usize == self.queue.len();
         if self.probe_resent {
-            // Of a packet of several its last segment alone.
+            // Of a super-packet, only the last segment.
             self.resend(self.sent as usize - 1, 1, now, config, out);
         } else {
-            // Even where the window is full.
+            // Even if the window is full.
             let room = self.window.segments.saturating_sub(self.in_flight());
             self.send_new(now, self.packet_segments().min(room).max(1), config, out);
         }
@@ -280,7 +280,7 @@ impl Tcp {
         self.rearm(now);
     }
 
-    /// Nothing came back in time.
+    /// Handles a retransmission timeout.
     pub(super) fn retransmission_timeout(&mut self, now: Ns, config: &TcpConfig, out: &mut Vec<Packet>) {
         self.timer = None;
         if self.sent == 0 {
@@ -325,7 +325,7 @@ impl Tcp {
         self.forward_rto = new || self.timeouts > 0;
     }
 
-    /// BBR goes back to its window after a repair.
+    /// Saves the window, which BBR restores after a recovery.
     pub(super) fn save_window(&mut self) {
         if let Some(bbr) = &mut self.bbr {
             bbr.save_window(self.window.segments);
@@ -336,12 +336,12 @@ impl Tcp {
         self.undo = Some(self.una);
         self.undo_resent = self.resent as i32 + i32::from(self.probe_high > 0 && self.probe_resent);
         if self.undo_resent == 0 {
-            // 0 would mean that everything sent again turned out to be needless.
+            // 0 would mean that all retransmissions were unnecessary.
             self.undo_resent = -1;
         }
     }
 
-    /// After a timeout everything is lost but what was sent so recently that it may still be answered.
+    /// After a timeout, marks all segments as lost except those so recent that they may still be acknowledged.
     fn mark_all_lost(&mut self, now: Ns, config: &TcpConfig) {
         if !config.sack {
             self.sacked = 0;
@@ -355,7 +355,7 @@ impl Tcp {
         }
     }
 
-    /// Counts a segment as lost; once more where its copy was lost too.
+    /// Marks a segment as lost; again if its retransmission was lost too.
     pub(super) fn mark_lost(&mut self, index: usize) {
         let segment = &mut self.queue[index];
         self.resent -= u32::from(segment.is(RESENT));

@@ -1,17 +1,17 @@
-//! When the kernel's timers go off.
+//! The expiry of the kernel's timers.
 
 use serde::{Deserialize, Serialize};
 use shakedown_link::{Ns, Stream};
 
 /// A host's clock of jiffies.
 ///
-/// Timers are set to whole jiffies and wait in a wheel whose levels get coarser with distance, so they are late, never
-/// early: up to one jiffy below 64 jiffies, up to 8 below 512, and so on. At 250 Hz a timer of one second takes 1.004 to
-/// 1.032 s, by where in the wheel it falls.
+/// Timers are set to whole jiffies and stored in a wheel whose levels become coarser with distance. They are therefore
+/// late, never early: timers below 64 jiffies by up to one jiffy, below 512 by up to 8, and so on. At 250 Hz a timer of
+/// one second takes 1.000 to 1.032 s, depending on its position in the wheel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Jiffies {
     tick: u64,
-    /// How long before time 0 the clock stood at 0.
+    /// The clock's reading at time 0, in nanoseconds.
     phase: u64,
 }
 
@@ -27,7 +27,7 @@ impl Jiffies {
         Self { tick: 1_000_000_000 / u64::from(hz.max(1)), phase: phase.0 }
     }
 
-    /// A host's clock that nothing is known of: where in the wheel's coarser levels its timers fall is as good as random.
+    /// A clock with a random phase: the positions of its timers in the coarser levels of the wheel are not known.
     #[must_use]
     pub fn drawn(hz: u32, mut stream: Stream) -> Self {
         Self::new(hz, Ns(stream.below(1 << 34)))

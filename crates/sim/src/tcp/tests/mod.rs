@@ -1,4 +1,4 @@
-//! TCP against the kernel's own scripts, and two ends against each other.
+//! Tests of TCP: scripts of the kernel's behaviour, and two ends of a connection.
 
 mod pairs;
 mod script;
@@ -19,7 +19,7 @@ impl Tcp {
         (self.window.threshold < INFINITE).then_some(self.window.threshold)
     }
 
-    /// What it does about losses.
+    /// The state of loss recovery.
     fn recovery(&self) -> Recovery {
         self.recovery
     }
@@ -32,7 +32,7 @@ impl Tcp {
     /// Recounts its segments and compares.
     ///
     /// # Panics
-    /// Where the counters have gone astray.
+    /// If a counter differs.
     fn check(&self) {
         let count = |flag| self.queue.iter().filter(|segment| segment.is(flag)).count() as u32;
         assert!(self.sent as usize <= self.queue.len(), "{self:?}");

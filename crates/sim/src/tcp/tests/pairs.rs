@@ -1,5 +1,5 @@
-//! Two ends of a connection over links that lose, double and reorder: everything written arrives, once and in order,
-//! and the counters stay true.
+//! Two ends of a connection over links that lose, duplicate and reorder packets: all written data arrives once and in
+//! order, and the counters stay correct.
 
 use crate::tcp::{Congestion, Jiffies, Packet, State, Tcp, TcpConfig};
 use proptest::prelude::*;
@@ -43,7 +43,7 @@ impl Pair {
         self.flush(direction);
     }
 
-    /// The next thing that happens; false where nothing will.
+    /// Processes the next event; false if there is none.
     fn step(&mut self) -> bool {
         let times = [self.path.next().map(|next| next.0), self.client.deadline(), self.server.deadline()];
         let Some(next) = times.into_iter().flatten().min() else { return false };
@@ -85,7 +85,7 @@ fn spec(text: &str) -> BearerSpec {
 
 #[test]
 fn without_loss_a_flight_takes_what_arithmetic_says() {
-    // 12 Mbit/s, 35 ms one way: SYN and SYN-ACK 60 bytes each, then 10,000 bytes in seven segments of 1448 and one rest.
+    // 12 Mbit/s, 35 ms one way: SYN and SYN-ACK of 60 bytes, then 10,000 bytes: six segments of 1448 and a rest.
     let bearer = spec(r#"{"up_bits_per_s": 12e6, "down_bits_per_s": 12e6, "traversal_s": 0.035}"#);
     let mut pair = Pair::new(&bearer, TcpConfig::default(), 0);
     assert!(pair.run_until(|pair| pair.client.state() == State::Established));
@@ -93,7 +93,7 @@ fn without_loss_a_flight_takes_what_arithmetic_says() {
     assert_eq!(pair.now, Ns(connect_ns));
     pair.write(true, 300);
     assert!(pair.run_until(|pair| pair.server.received() == 300));
-    // The bare acknowledgement goes first.
+    // The acknowledgement of the SYN-ACK is sent first.
     let request_ns = (52 + 352) * 8 * 1_000_000_000 / 12_000_000 + 35_000_000;
     assert_eq!(pair.now.0, connect_ns + request_ns + 1 - 1);
     pair.write(false, 10_000);
@@ -106,7 +106,7 @@ fn without_loss_a_flight_takes_what_arithmetic_says() {
 
 #[test]
 fn what_opens_a_connection_counts_where_it_is_sent_again() {
-    // A second one way: the SYN goes again after one, the SYN-ACK when that comes and by its own timer.
+    // 1.2 s one way: the SYN is repeated after 1 s; the SYN-ACK when a repeated SYN arrives, and by its own timer.
     let bearer = spec(r#"{"up_bits_per_s": 1e9, "down_bits_per_s": 1e9, "traversal_s": 1.2}"#);
     let mut pair = Pair::new(&bearer, TcpConfig::default(), 0);
     assert!(pair.run_until(|pair| pair.server.state() == State::Established));
@@ -116,7 +116,7 @@ fn what_opens_a_connection_counts_where_it_is_sent_again() {
 
 proptest! {
     #![proptest_config(ProptestConfig::default())]
-    /// Unless an end gives up, after as many timeouts as a host is told to bear.
+    /// Unless an end gives up after its maximum number of timeouts.
     #[test]
     fn everything_written_arrives(
         loss in prop_oneof![Just(0.0), 0.0..0.4],

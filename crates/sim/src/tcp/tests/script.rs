@@ -1,7 +1,7 @@
-//! Conversations with one end of a TCP connection, as lines: packets in, packets expected at times.
+//! Scripts for one end of a TCP connection, line by line: packets that arrive, and packets expected at given times.
 //!
 //! `0.100 < . ack 1 sack 1001:2001`   a packet arrives (`S`, `S.`, `.`, or `FROM:TO` data)
-//! `0.100 > 1:2001 together 2`        the same, two in one packet
+//! `0.100 > 1:2001 together 2`        as the next line, with two segments in one packet
 //! `0.100 > 1:1001`                   a segment is sent, within max(4 ms, 12.5 % of the time since the line before); a range of
 //!                                    several segments expects each of them; `S`, `S.`, `. ack N`, `F`
 //! `0.100 write 4000`, `0.100 finish` what the application does
@@ -18,14 +18,14 @@ pub struct Script {
     pub tcp: Tcp,
     config: TcpConfig,
     now: Ns,
-    /// How much later than written the conversation runs: kernel timers are late, and what follows them with them.
+    /// How much later than written the script runs: kernel timers are late, and so are all lines after them.
     lag: Ns,
     sent: VecDeque<(Ns, Packet)>,
-    /// Milliseconds of the peer's clock, echoed by it.
+    /// The peer sends timestamps.
     timestamps: bool,
 }
 
-/// A host without timestamps and with segments of 1000 bytes, as packetdrill's scripts have.
+/// A host without timestamps, with 1000 jiffies per second, as in packetdrill's scripts.
 pub fn plain() -> TcpConfig {
     TcpConfig { timestamps: false, hz: 1000, ..TcpConfig::default() }
 }
@@ -107,7 +107,7 @@ impl Script {
         self.sent.extend(out.into_iter().map(|packet| (at, packet)));
     }
 
-    /// Lets timers go off until then; nothing may be sent that no line expects.
+    /// Lets timers expire until a time; packets that no line expects are an error.
     fn advance(&mut self, at: Ns, line: &str) {
         assert_eq!(self.sent.front(), None, "before {line}: sent, but not expected");
         while let Some(due) = self.tcp.deadline().filter(|due| *due <= at) {

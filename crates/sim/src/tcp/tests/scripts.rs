@@ -1,7 +1,7 @@
-//! What Linux does, as scripts: packets in, packets expected at times.
+//! Linux's behaviour as scripts (see `script.rs`).
 //!
-//! The situations are those that packetdrill's own tests (`google/packetdrill`, `gtests/net/tcp`, at `2c4001c4`), the
-//! kernel's (`tools/testing/selftests/net/packetdrill`) and its source (6.18, `net/ipv4`) pin down; each test names its own.
+//! The situations are from packetdrill's tests (`google/packetdrill`, `gtests/net/tcp`, at `2c4001c4`), the kernel's
+//! tests (`tools/testing/selftests/net/packetdrill`) and its source (6.18, `net/ipv4`); each test names its source.
 
 use super::script::{Script, plain};
 use crate::tcp::{Congestion, TcpConfig};
@@ -45,7 +45,6 @@ fn a_syn_ack_unanswered_is_sent_again_with_doubling_timeouts() {
     );
 }
 
-/// A SYN that comes again is answered again, at most every 500 ms, and the timer starts over.
 #[test]
 fn a_syn_that_comes_again_is_answered_at_once_but_not_twice_within_500_ms() {
     let mut script = Script::server(TcpConfig::default(), 1448);
@@ -61,14 +60,14 @@ fn a_syn_that_comes_again_is_answered_at_once_but_not_twice_within_500_ms() {
     );
 }
 
-/// `tcp_init_transfer`: once is no reason to cut the window.
+/// `tcp_init_transfer`: one retransmission does not reduce the window.
 #[test]
 fn a_syn_sent_again_once_leaves_the_window_at_ten() {
     let mut script = Script::client(TcpConfig::default(), 1448);
     script.run("0 > S\n1 > S\n1.2 < S. echo 1005\n1.2 > . ack 1\n1.2 window 10");
 }
 
-/// `tcp_create_openreq_child`, `tcp_init_transfer`: the timer and a SYN that came again together are reason enough.
+/// `tcp_create_openreq_child`, `tcp_init_transfer`: a timeout and a repeated SYN together reduce the window.
 #[test]
 fn a_syn_ack_sent_again_by_its_timer_and_for_a_syn_cuts_the_window() {
     let answered = |again: &str| {
@@ -77,7 +76,7 @@ fn a_syn_ack_sent_again_by_its_timer_and_for_a_syn_cuts_the_window() {
         script.run(again);
         script
     };
-    // By the timer alone, and for SYNs alone, it stays.
+    // After a timeout alone, and after a repeated SYN alone, it is not reduced.
     answered("1 > S.\n1.2 < . ack 1 echo 1010").run("1.2 window 10");
     answered("0.9 < S\n0.9 > S.\n1.1 < . ack 1 echo 901").run("1.1 window 10");
     answered("1 > S.\n1.1 < S\n1.1 > S.\n1.3 < . ack 1 echo 1110").run("1.3 window 1");
@@ -85,7 +84,7 @@ fn a_syn_ack_sent_again_by_its_timer_and_for_a_syn_cuts_the_window() {
     answered("1 > S.\n1.1 < S\n1.1 > S.\n1.3 < . ack 1 echo 1").run("1.3 window 10");
 }
 
-/// `tcp_try_undo_spurious_syn`: twice is, unless the first SYN's timestamp comes back.
+/// `tcp_try_undo_spurious_syn`: two retransmissions reduce it, unless the first SYN's timestamp is echoed.
 #[test]
 fn a_syn_sent_again_twice_cuts_the_window_unless_the_first_was_answered() {
     for (echo, window) in [(2015, 1), (1, 10)] {
@@ -94,7 +93,7 @@ fn a_syn_sent_again_twice_cuts_the_window_unless_the_first_was_answered() {
     }
 }
 
-/// As a client without timestamps learns nothing from a SYN sent twice, its timeout is the fallback's.
+/// Without timestamps, a client cannot measure the round trip of a SYN sent twice, and uses the fallback.
 #[test]
 fn without_any_round_trip_the_timeout_is_three_seconds() {
     let config = TcpConfig { timestamps: false, ..TcpConfig::default() };
@@ -112,8 +111,8 @@ fn the_first_timeout_is_three_round_trips_or_200_ms_more() {
     }
 }
 
-/// `cubic/cubic-rto-ss-ca-cwnd-bump.pkt`: a probe in place of the timeout that is nearer, then the timeout afresh; slow
-/// start up to the threshold; then one more segment per twenty acknowledged.
+/// `cubic/cubic-rto-ss-ca-cwnd-bump.pkt`: a probe when the timeout is due, which is earlier than the usual probe, then
+/// the timeout again; slow start up to the threshold; then one more segment per twenty acknowledged.
 #[test]
 fn one_segment_unanswered_is_probed_then_times_out_and_the_window_starts_from_two() {
     let mut script = Script::established(plain(), 1000, 0.1);
@@ -201,7 +200,7 @@ fn a_part_of_a_segment_is_no_selective_acknowledgement() {
     );
 }
 
-/// `shutdown/shutdown-rdwr-write-queue-close.pkt`: the probe is the FIN, two round trips after it.
+/// `shutdown/shutdown-rdwr-write-queue-close.pkt`: the probe is the FIN, two round trips after it was sent.
 #[test]
 fn a_fin_unanswered_is_the_probe() {
     let mut script = Script::established(plain(), 1000, 0.01);
@@ -233,7 +232,7 @@ fn the_third_duplicate_acknowledgement_sends_the_first_segment_again() {
     );
 }
 
-/// `limited_transmit/limited-transmit-sack.pkt` (RFC 3042); then it was reordering and no loss.
+/// `limited_transmit/limited-transmit-sack.pkt` (RFC 3042); then it turns out to be reordering, not loss.
 #[test]
 fn the_first_two_duplicate_acknowledgements_send_one_new_segment_each() {
     let mut script = Script::established(plain(), 1000, 0.1);
@@ -322,7 +321,7 @@ fn with_four_of_ten_lost_each_further_acknowledgement_repairs_one() {
     );
 }
 
-/// `tcp_rack_reo_wnd`: with one segment acknowledged beyond the loss, a quarter of the round trip (and 2 ms) is waited.
+/// `tcp_rack_reo_wnd`: with one segment acknowledged after the loss, waits a quarter of the round trip (and 2 ms).
 #[test]
 fn with_one_selective_acknowledgement_reordering_is_waited_for() {
     let mut script = Script::established(plain(), 1000, 0.1);
@@ -368,7 +367,7 @@ fn a_receivers_first_segments_are_acknowledged_one_by_one() {
     }
 }
 
-/// `nagle/https_client.pkt`: a client that resumes gets 143 bytes and acknowledges them at once.
+/// `nagle/https_client.pkt`: a client that resumes receives 143 bytes and acknowledges them at once.
 #[test]
 fn a_resuming_clients_first_answer_is_acknowledged_at_once() {
     let mut script = Script::client(TcpConfig::default(), 1448);
@@ -376,10 +375,10 @@ fn a_resuming_clients_first_answer_is_acknowledged_at_once() {
     script.run("0.02 < 1:144 ack 518\n0.02 > . ack 144");
 }
 
-/// `TCP_DELACK_MIN`, `tcp_event_data_sent`: who has answered within the delay waits for something to send along.
+/// `TCP_DELACK_MIN`, `tcp_event_data_sent`: after an answer within the delay, the next ACK waits for data.
 #[test]
 fn after_an_answer_the_next_acknowledgement_is_delayed_by_40_ms() {
-    // `tcp_in_quickack_mode`: not where the route says so.
+    // `tcp_in_quickack_mode`: not if the route requests quick acknowledgements.
     for (quick_ack, at) in [(false, 0.243), (true, 0.201)] {
         let mut script = Script::established(TcpConfig { quick_ack, ..TcpConfig::default() }, 1448, 0.1);
         script.run(&format!(
@@ -430,7 +429,7 @@ fn a_needless_timeout_is_undone_by_the_timestamp() {
     );
 }
 
-/// Reno halves where CUBIC keeps seven tenths.
+/// Reno halves the window; CUBIC keeps seven tenths.
 #[test]
 fn reno_and_cubic_fall_to_their_own_thresholds() {
     for (congestion, threshold) in [(Congestion::Reno, 5), (Congestion::Cubic, 7)] {
@@ -447,16 +446,16 @@ fn reno_and_cubic_fall_to_their_own_thresholds() {
     }
 }
 
-/// Data goes with the acknowledgement of the SYN-ACK once there is a connection (`fastopen/client/syn-data-timeout.pkt`,
-/// without fast open's cookie: what was written meanwhile is sent at once).
+/// Data written before the connection is established is sent at once when it is
+/// (`fastopen/client/syn-data-timeout.pkt`, without fast open's cookie).
 #[test]
 fn what_was_written_before_the_connection_goes_out_with_it() {
     let mut script = Script::client(plain(), 1000);
     script.run("0 > S\n0.01 write 1000\n1 > S\n1.02 < S.\n1.02 > . ack 1\n1.02 > 1:1001");
 }
 
-/// `tcp_rack_advance`: where a hole stands before it, the echo for the copy of a segment is that of the last one before the
-/// hole, and says nothing about the copy. That it was delivered shows that a copy sent earlier was lost, without a timeout.
+/// `tcp_rack_advance`: after a hole, the echo for a retransmission is that of the last segment before the hole, and
+/// shows nothing about it. Its delivery shows without a timeout that an earlier retransmission was lost.
 #[test]
 fn a_copy_acknowledged_beyond_a_hole_shows_that_an_earlier_copy_was_lost() {
     let mut script = Script::established(TcpConfig { hz: 1000, ..TcpConfig::default() }, 1000, 0.1);
@@ -477,7 +476,7 @@ fn a_copy_acknowledged_beyond_a_hole_shows_that_an_earlier_copy_was_lost() {
     );
 }
 
-/// The same: a copy that took less than the least round trip was none, so nothing follows from it.
+/// The same, but faster than the minimum round trip: the original was delivered, which shows nothing.
 #[test]
 fn a_copy_acknowledged_too_soon_shows_nothing() {
     let mut script = Script::established(TcpConfig { hz: 1000, ..TcpConfig::default() }, 1000, 0.1);
@@ -498,7 +497,7 @@ fn a_copy_acknowledged_too_soon_shows_nothing() {
     );
 }
 
-/// `tcp_sacktag_write_queue` sorts the blocks: that the newest comes first does not make reordering of the others.
+/// `tcp_sacktag_write_queue` sorts the blocks: that the newest comes first does not count as reordering.
 #[test]
 fn blocks_are_taken_in_the_order_of_the_stream() {
     let mut script = Script::established(plain(), 1000, 0.1);
@@ -513,31 +512,31 @@ fn blocks_are_taken_in_the_order_of_the_stream() {
     );
 }
 
-/// An established server whose link takes several segments at once.
+/// An established server whose link accepts super-packets.
 fn offloading(config: TcpConfig, segment_bytes: u32, round_trip_s: f64) -> Script {
     let mut script = Script::established(config, segment_bytes, round_trip_s);
     script.tcp = script.tcp.clone().with_super_packets(SuperPackets::Cut);
     script
 }
 
-/// `tcp_tso_autosize`: at least two (`tcp_min_tso_segs`), a millisecond's where that is more, and of one write.
+/// `tcp_tso_autosize`: at least two segments (`tcp_min_tso_segs`), or a millisecond's if that is more, of one write.
 #[test]
 fn segments_leave_in_packets_of_a_milliseconds_worth() {
     let mut far = offloading(plain(), 1448, 0.2);
     far.run("0.2 write 4096\n0.2 > 1:2897 together 2\n0.2 > 2897:4097 together 1");
     far.run("0.2 write 11059\n0.2 > 4097:6993 together 2\n0.2 > 6993:9889 together 2\n0.2 > 9889:12785 together 2");
-    // The window's last takes one alone.
+    // The last segment of the window is sent alone.
     far.run("0.2 > 12785:14233 together 1\n0.201 quiet");
-    // 20 segments of 1448 bytes in 10 ms: 2.8 in 1/1024 s; of 64 kB nothing is left after 19 halvings.
+    // 29 kB in 10 ms: 2.8 kB in 1/1024 s, less than two segments; of 64 kB nothing is left after 19 halvings.
     let mut near = offloading(plain(), 1448, 0.01);
     near.run("0.01 write 14480\n0.01 > 1:2897 together 2");
     let mut nearer = offloading(plain(), 1448, 0.003);
-    // 9.4 MB/s are 9.2 kB, and 2 kB: 7 segments.
+    // 9.7 MB/s are 9.4 kB in 1/1024 s, and 2 kB are added: 7 segments.
     nearer.run("0.003 write 14480\n0.003 > 1:10137 together 7\n0.003 > 10137:14481 together 3");
 }
 
-/// `tcp_send_loss_probe` and `tcp_retransmit_timer` cut one segment off; a packet of several that was lost as one takes a
-/// round trip for the probe and another for the rest.
+/// `tcp_send_loss_probe` and `tcp_retransmit_timer` send only one segment of a super-packet. A lost super-packet
+/// therefore takes one round trip for the probe and another for the rest.
 #[test]
 fn of_a_packet_lost_at_the_end_the_last_segment_is_the_probe() {
     let mut script = offloading(plain(), 1000, 0.1);
@@ -563,8 +562,8 @@ fn of_a_packet_lost_at_the_end_the_last_segment_is_the_probe() {
     );
 }
 
-/// `tcp_xmit_retransmit_queue`: what was sent together is sent together again, as far as the window goes; its segments count
-/// one by one, so two packets beyond a hole are enough.
+/// `tcp_xmit_retransmit_queue`: segments sent in one packet are retransmitted in one packet, as far as the window
+/// allows. Segments count one by one, so two packets after a hole are enough.
 #[test]
 fn a_packet_lost_as_one_is_sent_again_as_one() {
     let mut script = offloading(plain(), 1000, 0.1);
@@ -581,7 +580,7 @@ fn a_packet_lost_as_one_is_sent_again_as_one() {
     );
 }
 
-/// Cut behind the queueing discipline, its segments arrive one by one and are acknowledged so; whole, as one.
+/// A super-packet that is divided after the queueing discipline is acknowledged by segment; an undivided one, once.
 #[test]
 fn a_packet_that_was_cut_is_acknowledged_segment_by_segment() {
     for (super_packets, acks) in
@@ -594,8 +593,8 @@ fn a_packet_that_was_cut_is_acknowledged_segment_by_segment() {
     }
 }
 
-/// `tcp_sequence`: a segment of which all was acknowledged is answered, but its clock is not the one that is echoed from then
-/// on; one that ends where the acknowledgement stands is looked at as any other.
+/// `tcp_sequence`: a segment that was acknowledged completely is answered, but its timestamp is not echoed. A segment
+/// that ends at the acknowledged sequence number is processed normally.
 #[test]
 fn an_old_segment_is_acknowledged_with_the_clock_of_one_before_it() {
     let mut script = Script::established(TcpConfig::default(), 1000, 0.1);
@@ -611,8 +610,8 @@ fn an_old_segment_is_acknowledged_with_the_clock_of_one_before_it() {
     );
 }
 
-/// `tcp_output.c`, `tcp_bbr.c`: the first ten segments leave at once; afterwards each waits until the one before it has
-/// left at 99 % of 2.887 times the first window a round trip, here 28.6 kB/s: 35 ms for 1000 bytes, after silence half.
+/// `tcp_output.c`, `tcp_bbr.c`: the first ten segments are sent at once; each later one when the previous one has left
+/// at 99 % of 2.887 times the first window per round trip, here 28.6 kB/s: 35 ms for 1000 bytes, half if idle before.
 #[test]
 fn bbr_paces_what_follows_the_first_ten_segments() {
     let config = TcpConfig { congestion: Congestion::Bbr, ..plain() };
@@ -630,7 +629,7 @@ fn bbr_paces_what_follows_the_first_ten_segments() {
     );
 }
 
-/// `bbr_set_cwnd_to_recover_or_restore`: a loss leaves the window as it was, and what is delivered adds to it.
+/// `bbr_set_cwnd_to_recover_or_restore`: the window is restored after a loss, and deliveries increase it.
 #[test]
 fn bbr_has_its_window_back_after_a_repair() {
     let config = TcpConfig { congestion: Congestion::Bbr, ..plain() };
