@@ -110,8 +110,9 @@ impl Work {
         };
         let (mean_s, square_s2) = (self.mean_s, self.square_s2);
         let (servers, workers) = (f64::from(scenario.server.servers), f64::from(scenario.server.workers));
-        // `spread_s`: variance per second of the work that arrives at each server. The relaxation time of the queue is twice
-        // this variance divided by the square of the drift, plus a service time, which dominates in light traffic.
+        // `spread_s`: variance per second of the work that arrives at each server. The relaxation time of the queue is
+        // twice this variance divided by the square of the drift, plus a service time, which dominates in light
+        // traffic.
         let burst_s2 = (size - 1.0) * mean_s * mean_s;
         let spread_s = admitted / servers * (square_s2 + burst_s2 + size * self.records_square_s2);
         let service_s = if mean_s > 0.0 { square_s2 / mean_s } else { 0.0 };

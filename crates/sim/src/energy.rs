@@ -68,7 +68,7 @@ impl ClientUse {
         match (self.active_w, self.idle_w) {
             (None, _) => energy.missing |= PROCESSOR,
             (Some(active_w), idle_w) => {
-                // The processor also waits while the radio is set up. That energy is counted as part of waking the radio.
+                // Waiting while the radio is set up is counted as part of waking the radio.
                 let setting_up = self.radio.map_or(Ns::ZERO, |times| times.setting_up);
                 let waiting = self.elapsed.since(self.computing + setting_up);
                 if idle_w.is_none() && waiting > Ns::ZERO {

@@ -1,15 +1,15 @@
 //! The event queue.
 //!
-//! Each connection, worker, source of arrivals and shared cell is an *entity*. An entity has at most one time: that of its
-//! next event. To move a timer, this time is set again, so an outdated event is never popped. Events are ordered by time,
-//! then by the number of the entity. The number begins with the entity's class, so the order of simultaneous events
-//! depends only on the entities, not on the order of insertion.
+//! Each connection, worker, source of arrivals and shared cell is an *entity*. An entity has at most one time: that of
+//! its next event. To move a timer, this time is set again, so an outdated event is never popped. Events are ordered by
+//! time, then by the number of the entity. The number begins with the entity's class, so the order of simultaneous
+//! events depends only on the entities, not on the order of insertion.
 //!
 //! Several data structures were measured with a hold model (`crates/sim/benches/queue.rs` in commit 462c08d6): a fixed
-//! population, in which each event schedules another one, with the gaps of a fleet of handshakes. With a hundred thousand
-//! clients in flight, a heap of any arity has a cache miss at each level. With few clients, a plain timing wheel moves
-//! every single event down through all its levels. Therefore this queue is a timing wheel whose next entries are sorted;
-//! see [`EventQueue`].
+//! population, in which each event schedules another one, with the gaps of a fleet of handshakes. With a hundred
+//! thousand clients in flight, a heap of any arity has a cache miss at each level. With few clients, a plain timing
+//! wheel moves every single event down through all its levels. Therefore this queue is a timing wheel whose next
+//! entries are sorted; see [`EventQueue`].
 
 use shakedown_link::Ns;
 
@@ -28,18 +28,18 @@ const SORTED_AT_ONCE: usize = 48;
 /// Limit of the sorted entries. If there are more, the later ones are moved back into slots.
 const MAX_NEAR: usize = 160;
 const KEPT_NEAR: usize = 32;
-/// Number of the next sorted entries that are compared one by one when an entry is inserted. For few entries this is the
-/// fastest method.
+/// Number of the next sorted entries that are compared one by one when an entry is inserted. For few entries this is
+/// the fastest method.
 const AT_HAND: usize = 4;
 
 type Entry = (Ns, Entity);
 
 /// A wheel of nine levels of 64 slots, whose next entries are kept sorted.
 ///
-/// Entries up to a horizon are in a short sorted list; later entries are in slots, unsorted. When the list is empty, the
-/// next occupied slot is emptied: if it has few entries, they are sorted, independent of the width of the slot; otherwise
-/// they are moved to finer slots. A separate table contains the present time of each entity. Entries that differ from
-/// the present time of their entity are skipped; they are removed before they are the majority.
+/// Entries up to a horizon are in a short sorted list; later entries are in slots, unsorted. When the list is empty,
+/// the next occupied slot is emptied: if it has few entries, they are sorted, independent of the width of the slot;
+/// otherwise they are moved to finer slots. A separate table contains the present time of each entity. Entries that
+/// differ from the present time of their entity are skipped; they are removed before they are the majority.
 #[derive(Clone, Debug)]
 pub struct EventQueue {
     /// Everything up to and including the tick, last first.
@@ -81,8 +81,8 @@ impl EventQueue {
         Self::default()
     }
 
-    /// Sets the time of an entity's next event, and replaces an earlier setting. The time must not be before the last popped
-    /// event. [`Ns::MAX`] means no event.
+    /// Sets the time of an entity's next event, and replaces an earlier setting. The time must not be before the last
+    /// popped event. [`Ns::MAX`] means no event.
     #[inline]
     pub fn set(&mut self, entity: Entity, time: Ns) {
         if time == Ns::MAX {
@@ -221,8 +221,8 @@ impl EventQueue {
         self.carried = later;
     }
 
-    /// Sets the horizon back to `tick`. If the old horizon was in another slot of some level, the finer slots of that slot
-    /// no longer apply: their entries are moved back into that slot.
+    /// Sets the horizon back to `tick`. If the old horizon was in another slot of some level, the finer slots of that
+    /// slot no longer apply: their entries are moved back into that slot.
     fn lower(&mut self, tick: u64) {
         let differs = tick ^ self.tick;
         let level = (63 - (differs | 1).leading_zeros()) / SLOT_BITS;

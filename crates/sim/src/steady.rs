@@ -60,8 +60,8 @@ impl Steady {
     /// Number of clients that arrive in the longest relaxation time: of the server's queue or of the cells' queues.
     /// `None` if the queues of the cells grow without limit.
     ///
-    /// The time for which a client uses a channel is known only from an outcome. The relaxation time of a channel is that of
-    /// an M/D/1 queue, by the formula in the module's description.
+    /// The time for which a client uses a channel is known only from an outcome. The relaxation time of a channel is
+    /// that of an M/D/1 queue, by the formula in the module's description.
     fn memory(&self, outcome: &Outcome) -> Option<u64> {
         outcome.access.media.iter().try_fold(self.memory_clients, |longest, medium| {
             let Some((_, load)) = medium.offered(outcome.arrived) else { return Some(longest) };
@@ -73,8 +73,8 @@ impl Steady {
 
     /// By theory: number of clients that each replication must count, so that the mean wait has the required precision.
     ///
-    /// The average of regulated Brownian motion over m relaxation times has the standard deviation 1 / √m, as a share of
-    /// its mean (W. Whitt, "Planning queueing simulations", Management Science 35, 1989).
+    /// The average of regulated Brownian motion over m relaxation times has the standard deviation 1 / √m, as a share
+    /// of its mean (W. Whitt, "Planning queueing simulations", Management Science 35, 1989).
     fn by_theory(&self, outcome: &Outcome) -> u64 {
         let replications = outcome.replications.len();
         let wait = outcome.client_wait.mean().unwrap_or(0.0);

@@ -83,8 +83,8 @@ impl Trend {
         Self { sums_us: self.sums_us[..kept].to_vec(), last_count: self.batch, ..self.clone() }
     }
 
-    /// The cut by MSER: the initial part (at most half of all batches) without which the mean of the rest has the smallest
-    /// standard error.
+    /// The cut by MSER: the initial part (at most half of all batches) without which the mean of the rest has the
+    /// smallest standard error.
     pub(crate) fn cut(&self, warmup: u64) -> Option<Cut> {
         let whole = self.whole();
         let values: Vec<f64> = whole.sums_us.iter().map(|sum| *sum as f64).collect();

@@ -224,7 +224,7 @@ impl<'a, const NETWORK: bool> Fleet<'a, NETWORK> {
         Some(self.outcome)
     }
 
-    /// The next entity to act, and when. Arrivals are in order and known in advance, so they do not go through the queue.
+    /// The next entity to act, and when. Arrivals are ordered and known in advance, so they bypass the queue.
     #[inline]
     fn next_event(&mut self) -> Option<(Ns, u32)> {
         let Some(arrival) = self.next_arrival else { return self.queue.pop() };

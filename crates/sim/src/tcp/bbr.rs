@@ -557,7 +557,7 @@ impl Bbr {
         window
     }
 
-    /// The first round of recovery sends what is delivered; its end restores the window. True if it must not grow.
+    /// First round of recovery: sends as much as is delivered; its end restores the window. True if it must not grow.
     fn recovers(&mut self, round: &Round, window: &mut u32) -> bool {
         if round.lost > 0 {
             *window = window.saturating_sub(round.lost).max(1);

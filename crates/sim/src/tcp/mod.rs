@@ -415,7 +415,7 @@ impl Tcp {
         (self.sent, self.sacked, self.lost, self.resent) = (0, 0, 0, 0);
     }
 
-    /// A packet without data that acknowledges the received data.
+    /// First round of recovery: sends as much as is delivered; its end restores the window. True if it must not grow.
     fn bare(&self, now: Ns, config: &TcpConfig) -> Packet {
         let (stamp, echo) = if config.timestamps { (stamp(now), self.stamp_to_echo) } else { (0, 0) };
         Packet { flags: ACK, seq: self.next, ack: self.received, stamp, echo, ..Packet::default() }

@@ -2,8 +2,8 @@
 //!
 //! `0.100 < . ack 1 sack 1001:2001`   a packet arrives (`S`, `S.`, `.`, or `FROM:TO` data)
 //! `0.100 > 1:2001 together 2`        as the next line, with two segments in one packet
-//! `0.100 > 1:1001`                   a segment is sent, within max(4 ms, 12.5 % of the time since the line before); a range of
-//!                                    several segments expects each of them; `S`, `S.`, `. ack N`, `F`
+//! `0.100 > 1:1001`                   a segment is sent, within max(4 ms, 12.5 % of the time since the line before);
+//!                                    a range of several segments expects each of them; `S`, `S.`, `. ack N`, `F`
 //! `0.100 write 4000`, `0.100 finish` what the application does
 //! `0.100 window 7`, `threshold 7`, `state Recovery`
 //! `2.000 quiet`                      nothing was sent since

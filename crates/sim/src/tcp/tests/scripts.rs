@@ -414,7 +414,7 @@ fn duplicates_and_holes_are_acknowledged_at_once() {
     );
 }
 
-/// A timeout that was too early is undone when the echo shows that the original arrived (RFC 4015, `tcp_packet_delayed`).
+/// A premature timeout is undone when the echo shows that the original arrived (RFC 4015, `tcp_packet_delayed`).
 #[test]
 fn a_needless_timeout_is_undone_by_the_timestamp() {
     let mut script = Script::established(TcpConfig { hz: 1000, ..TcpConfig::default() }, 1000, 0.1);
