@@ -156,7 +156,7 @@ def test_tables_lose_nothing_on_narrow_screens(fake, width):
     assert max(map(len, table)) <= width
     _, _, energies = text.partition("energy of the client for one handshake")
     for bearer in ("lte", "nb-iot"):
-        assert f"over {bearer}: connected before" in " ".join(energies.split())
+        assert f"over {bearer}: already connected" in " ".join(energies.split())
     joules = pl.concat(priced).filter(pl.col("quantity") == "predicted.energy", pl.col("statistic").is_null())
     known = joules["value"].drop_nulls().to_list()
     assert len(known) >= len(fakecore.KNOWN)

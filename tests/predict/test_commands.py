@@ -212,8 +212,8 @@ def test_a_cable_is_charged_its_port_and_gprs_its_tail(capsys, monkeypatch):
         place = ("--device", "cortex-m4", "--bearer", bearer)
         assert exit_status(["predict", "tls1.2/psk", *place, "--wide"]) == 0
         said[bearer] = capsys.readouterr().out
-    assert "wake and tail over ethernet: connected before, no tail (the link is up" in said["ethernet"]
-    assert "wake and tail over gprs: connected before, tail of ≈ 6 s at ≈ 0.25 W" in said["gprs"]
+    assert "wake and tail over ethernet: already connected, no tail (the link is up" in said["ethernet"]
+    assert "wake and tail over gprs: already connected, tail of ≈ 6 s at ≈ 0.25 W" in said["gprs"]
     assert re.search(r" mJ +\S+ mJ – \S+ mJ .* 0 +–", said["ethernet"])
     assert re.search(r" 1\.5 J +0\.75 J – 3\.0 J", said["gprs"])
 

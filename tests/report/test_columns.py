@@ -109,14 +109,14 @@ def test_a_table_fits_whatever_its_rows(width):
     assert "123,456" in text
     # Long names lose parts before they are folded, and a line says so.
     assert (text.count("long-part/") == 6) == (width == 200)
-    assert any(line.startswith("… in names: ") for line in found) == (width != 200)
+    assert any(line.startswith("… marks ") for line in found) == (width != 200)
 
 
 def test_names_that_lose_parts_still_tell_rows_apart():
     names = ["x/" + "long-part/" * 6 + end for end in ("one", "two", "end/one", "end/two")]
     found = lines([row(f"{name}", 1) for name in [*names, "y/other"]], 60)
     heading, *shown, legend = found
-    assert legend == "… in names: parts that do not fit"
+    assert legend == "… marks the omitted part of a name"
     labels = [line.split()[0] for line in shown]
     assert len(labels) == len(names) + 1
     assert max(map(len, [*labels, heading])) <= 60

@@ -236,7 +236,7 @@ def terms(bearer: Bearer, *, from_idle: bool) -> str:
         first = waking if bearer.setup_s else f"idle makes no difference ({unknown})"
     else:
         joules = "" if power.setup_j is None else f" and {_stated(power.setup_j, bool(assumed))} J"
-        first = "connected before"
+        first = "already connected"
         first += f" (waking: {bearer.setup_s:.2g} s on average{joules})" if bearer.setup_s else ""
     if power.tail_w is None or power.tail_s is None:
         last = "tail unknown"

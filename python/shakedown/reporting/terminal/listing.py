@@ -312,7 +312,7 @@ def listing(
     if said := marks_in(found.columns, ordered):
         yield folded(said)
     if found.names.shortened and any(one.path for one in found.columns):
-        yield folded(f"{ELLIPSIS} in names: parts that do not fit")
+        yield folded(f"{ELLIPSIS} marks the omitted part of a name")
     if found.left_out:
         yield folded(f"not printed (--wide): {', '.join(one.name for one in found.left_out)}")
     yield from below({one.key for one in found.columns})
