@@ -1,11 +1,11 @@
-//! Times of bare handshakes and what they are compared with, in turn: `handshake_pairs KIND SUITE PAIRS`.
+//! Times bare handshakes alternately with what they are compared with: `handshake_pairs KIND SUITE PAIRS`.
 //!
-//! Prints one line of JSON, an array of pairs of nanoseconds. The time of a handshake is the CPU time of both sides' work
-//! between fresh endpoints; endpoints are made and dropped, and recordings are read out, outside of what is timed.
+//! Prints one line of JSON, an array of pairs of nanoseconds. The time of a handshake is the CPU time of both sides'
+//! work between new endpoints; creating and dropping endpoints and reading recordings are not timed.
 //!
-//! - `instrument`: an instrumented and recorded handshake, and a bare one: what the instrument adds.
-//! - `primitives`: a handshake, and the sum of the public-key operations (imports left out) that the recorder saw in its
-//!   neighbour, each timed around the call of the same OpenSSL: how much of a handshake they are.
+//! - `instrument`: an instrumented and recorded handshake, and a bare one: the overhead of the instrumentation.
+//! - `primitives`: a handshake, and the sum of the public-key operations (without imports) that the recorder saw in the
+//!   next handshake, each timed around the call of the same OpenSSL: their share of a handshake.
 
 use nix::time::{ClockId, clock_gettime};
 use shakedown_stacks::processor::Pinned;
@@ -15,7 +15,7 @@ use shakedown_trace::{Class, Counter, Endpoint, Recorded, Recording, Suite, Trac
 use std::error::Error;
 use std::time::Duration;
 
-/// Pairs that are run first and discarded: they fill caches, blind private keys, and raise the clock.
+/// Pairs that run first and are discarded: they fill caches, blind private keys, and raise the clock rate.
 const WARM_UP: usize = 50;
 
 type Found = Result<u64, Box<dyn Error>>;
@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Pairs as JSON. Who goes first changes, so that neither always finds the other's traces in the caches.
+/// Pairs as JSON. The order alternates, so that neither side always benefits from the other's data in the caches.
 fn in_turn(
     pairs: usize,
     buffers: &mut Buffers,
@@ -63,7 +63,7 @@ fn in_turn(
     Ok(found)
 }
 
-/// Memory that one handshake leaves to the next.
+/// Memory that is reused by the next handshake.
 struct Buffers {
     loopback: Loopback,
     recordings: [Recording; 2],

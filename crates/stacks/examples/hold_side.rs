@@ -1,10 +1,10 @@
-//! Holds connections of one side alone, so that an independent tool can measure the heap: `hold_side SUITE SIDE COUNT
+//! Holds connections of one side only, so that an independent tool can measure the heap: `hold_side SUITE SIDE COUNT
 //! TICKETS`.
 //!
-//! The other side runs in a child process, at the other end of two pipes. Under a heap profiler this process then holds
-//! COUNT clients, or servers, and nothing of their peers. While the last one shakes hands it holds the most: `COUNT - 1`
-//! held ones and one at its peak. Then it stands still for a while, so that a profiler with a clock of instructions sees
-//! the plateau, and marks its end with one more allocation of [`MARK_BYTES`].
+//! The other side runs in a child process, connected by two pipes. Under a heap profiler this process then holds COUNT
+//! clients, or servers, and nothing of their peers. Its maximum is during the last handshake: `COUNT - 1` held
+//! connections and one at its peak. Then it allocates nothing for a while, so that a profiler that counts instructions
+//! records the plateau, and ends it with one more allocation of [`MARK_BYTES`].
 
 use shakedown_stacks::{Peers, Settings, prepare};
 use shakedown_trace::endpoint::Time;
@@ -17,12 +17,12 @@ use std::process::{Command, Stdio};
 const USAGE: &str = "usage: hold_side SUITE client|server COUNT TICKETS";
 /// Bytes of the allocation that ends the plateau.
 const MARK_BYTES: usize = 8;
-/// Rounds of a loop that does nothing, long beside all that a profiler counts between two snapshots.
+/// Rounds of an empty loop, long compared with a profiler's interval between two snapshots.
 const PLATEAU: u64 = 40_000_000;
-/// Room for the largest flight, so that no buffer grows while anything is measured.
+/// Capacity for the largest flight, so that no buffer grows during the measurement.
 const BUFFER_BYTES: usize = 128 * 1024;
 
-/// Rust's own allocations are counted beside OpenSSL's.
+/// Counts Rust's own allocations in addition to OpenSSL's.
 #[global_allocator]
 static ALLOCATOR: shakedown_ossl::memory::Counting = shakedown_ossl::memory::Counting;
 
@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let number: usize = count.parse()?;
     let mut buffer = Vec::with_capacity(BUFFER_BYTES);
     if !role.is_empty() {
-        // The child: none is held.
+        // The child holds no connections.
         for _ in 0..number {
             connect(&peers, side, &mut buffer, &mut std::io::stdout(), &mut std::io::stdin())?;
         }
@@ -65,8 +65,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Shakes hands with the other process. In turn, the client first, each sends what its endpoint has to send, until
-/// neither has more.
+/// Performs a handshake with the other process. Both sides alternate, the client first: each sends its endpoint's
+/// output, until neither has any.
 fn connect(
     peers: &Peers,
     side: Side,

@@ -1,4 +1,4 @@
-//! The processor under the measuring thread: staying on it, and noticing when it was lost.
+//! The processor of the measuring thread: pinning, and detection of preemption.
 
 use nix::sched::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 use nix::sys::resource::{UsageWho, getrusage};
@@ -6,13 +6,13 @@ use nix::time::{ClockId, clock_gettime};
 use nix::unistd::Pid;
 use std::time::Duration;
 
-/// How often this thread has lost the processor.
+/// The number of times that this thread has lost the processor.
 pub fn context_switches() -> i64 {
     getrusage(UsageWho::RUSAGE_THREAD)
         .map_or(0, |usage| usage.voluntary_context_switches() + usage.involuntary_context_switches())
 }
 
-/// The CPU time of this thread; zero where the system does not keep it.
+/// The CPU time of this thread; zero if the system does not report it.
 pub fn thread_cpu() -> Duration {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from).unwrap_or_default()
 }
@@ -23,7 +23,7 @@ pub fn processors() -> Vec<usize> {
     (0..CpuSet::count()).filter(|one| allowed.is_set(*one).unwrap_or(false)).collect()
 }
 
-/// Keeps this thread, and those that it starts, on one processor, for as long as it lives.
+/// Pins this thread, and the threads that it starts, to one processor while the value lives.
 pub struct Pinned {
     before: Option<CpuSet>,
 }
@@ -33,7 +33,7 @@ impl Pinned {
         Self::to(sched_getcpu().ok())
     }
 
-    /// Pins the thread. Where the system refuses, nothing changes and results are only noisier.
+    /// Pins the thread. If the system refuses, nothing changes, and results are only noisier.
     pub fn to(processor: Option<usize>) -> Self {
         let this = Pid::from_raw(0);
         let pin = || {
@@ -50,7 +50,7 @@ impl Pinned {
 impl Drop for Pinned {
     fn drop(&mut self) {
         if let Some(before) = &self.before {
-            // Where the system refuses, the thread stays where it is.
+            // If the system refuses, the thread stays pinned.
             let _ = sched_setaffinity(Pid::from_raw(0), before);
         }
     }

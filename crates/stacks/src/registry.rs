@@ -58,7 +58,7 @@ impl Registry {
         found.ok_or_else(|| SetupError::UnknownStack { name: name.to_owned(), accepted: names() })
     }
 
-    /// The stack with this name, if it supports this side of the suite; without a name, the first stack that supports it.
+    /// The stack with this name, if it supports this side of the suite; without a name, the first that supports it.
     pub fn choose(
         &self,
         suite: &Suite,

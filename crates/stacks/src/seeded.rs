@@ -46,8 +46,8 @@ fn source(seed: u64, role: Role) -> Result<Seeded, SetupError> {
     Seeded::new(seed, role.number()).map_err(refused("draw from a seed"))
 }
 
-/// Creates an endpoint whose random numbers are derived from the seed, if there is one. All connections of one role and seed
-/// get the same numbers.
+/// Creates an endpoint whose random numbers are derived from the seed, if there is one. All connections of one role
+/// and seed get the same numbers.
 pub fn endpoint(
     seed: Option<u64>,
     role: Role,

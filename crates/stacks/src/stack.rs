@@ -35,7 +35,6 @@ impl std::fmt::Debug for dyn SessionCache {
 #[error("{suite}: {reason}")]
 pub struct Unsupported {
     pub suite: String,
-    /// The reason.
     pub reason: String,
 }
 
@@ -72,7 +71,7 @@ pub enum SetupError {
 }
 
 impl SetupError {
-    /// True where other input would help.
+    /// True if the user's input caused the error.
     pub fn is_input(&self) -> bool {
         matches!(
             self,
@@ -85,7 +84,7 @@ impl SetupError {
     }
 }
 
-/// OpenSSL's refusal to do something.
+/// Creates an error for a failed OpenSSL call.
 pub fn refused(what: &'static str) -> impl Fn(ErrorStack) -> SetupError {
     move |stack| SetupError::OpenSsl { what, stack }
 }
@@ -149,7 +148,7 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// What a side presents, for a stack that knows X.509 only.
+    /// The identity that a side presents, for a stack that supports only X.509.
     pub fn x509(&self, side: Side, stack: &'static str) -> Result<Option<&Identity>, SetupError> {
         match self.identities.of(side) {
             None => Ok(None),

@@ -1,4 +1,4 @@
-//! Bulk data after the handshake: what a cipher costs both sides, with and without link encryption under it.
+//! Bulk data after the handshake: the cost of a cipher for both sides, with and without link encryption.
 //!
 //! Shin, Gupta and Myers timed transfers of 130 to 2048 KiB over SSL on an open and on a WEP-protected 802.11b network.
 //! Here the server sends that much application data to the client over an established connection; each side's
@@ -21,7 +21,7 @@ pub struct Transfer {
     pub data_bytes: usize,
     /// `open`, `wep` or `ccmp`.
     pub link: &'static str,
-    /// Bytes on the link: records, and what encryption adds to each frame.
+    /// Bytes on the link: records, and the overhead of encryption in each frame.
     pub wire_bytes: u64,
     pub frames: u64,
     pub client_us: Summary,
@@ -118,7 +118,7 @@ fn link(encryption: LinkEncryption) -> Result<FrameLink, MeasureError> {
     }
 }
 
-/// Sends `data_bytes` from server to client and checks that all of it arrived.
+/// Sends `data_bytes` from server to client and checks that all of them arrived.
 fn transfer(
     suite: &Suite,
     pair: &mut Pair,
@@ -182,7 +182,7 @@ fn failed(suite: &Suite, reason: &dyn std::fmt::Display) -> MeasureError {
     MeasureError::Transfer { suite: suite.to_string(), reason: reason.to_string() }
 }
 
-/// Takes the data that has arrived at an endpoint, and counts its bytes.
+/// Collects the data that has arrived at an endpoint, and counts its bytes.
 fn received(endpoint: &mut dyn Endpoint) -> Result<usize, DriveError> {
     let mut bytes = 0;
     while let Some(event) = endpoint.poll_event() {
@@ -202,7 +202,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    /// Each encryption adds the standard's bytes to each frame, and hides what it carries.
+    /// Each encryption adds the standard's overhead to each frame, and changes the payload.
     #[test]
     fn frames_are_encrypted_and_come_back() {
         for (name, encryption) in LINKS {

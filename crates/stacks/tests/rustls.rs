@@ -68,7 +68,7 @@ fn run(suite: &Suite, client: &str, server: &str) -> Trace {
     trace
 }
 
-/// Public-key operations of one side, sorted; imports aside, which aws-lc-rs does inside others.
+/// Public-key operations of one side, sorted; without imports, which aws-lc-rs performs inside other operations.
 fn operations(trace: &Trace, side: Side) -> Vec<Primitive> {
     let public = |operation: Operation| !operation.is_symmetric() && operation != Operation::Import;
     let own = trace.operations.iter().filter(|one| one.side == side && public(one.primitive.operation));
@@ -118,7 +118,7 @@ fn a_stack_sends_alike_to_either_peer() {
                 let names = |list: &[(MessageName, u32)]| list.iter().map(|row| row.0).collect::<Vec<_>>();
                 assert_eq!(names(&one), names(&other), "{name}, {own}");
                 for (a, b) in one.iter().zip(&other) {
-                    // A server's answer depends on the client's offer; a client's hello does not depend on the server.
+                    // A server's response depends on the client's offer; a ClientHello does not depend on the server.
                     let depends = matches!(
                         a.0,
                         MessageName::ServerHello
@@ -148,7 +148,7 @@ fn both_stacks_send_the_same_messages_in_the_same_flights() {
         let shape = |trace: &Trace| {
             let row = |message: &shakedown_trace::MessageRecord| (message.flight, message.from, message.name);
             let mut rows: Vec<_> = trace.messages.iter().map(row).collect();
-            // Where the compatibility record of TLS 1.3 stands in a flight is each stack's choice.
+            // Each stack chooses the place of TLS 1.3's compatibility record in a flight.
             if suite.protocol == Protocol::Tls13 {
                 rows.retain(|row| row.2 != MessageName::ChangeCipherSpec);
             }
@@ -202,7 +202,7 @@ fn a_session_of_one_stack_is_no_session_of_another() {
         };
         prepare(&suite, &settings).unwrap()
     };
-    // More often than one session has tickets: a spent one is replaced.
+    // More connections than a session has tickets: a spent session is replaced.
     let peers = made("rustls");
     for _ in 0..600 {
         let mut pair = peers.pair().unwrap();

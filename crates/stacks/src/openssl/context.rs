@@ -385,8 +385,8 @@ fn certificate_groups(suite: &Suite) -> impl Iterator<Item = String> + '_ {
     })
 }
 
-/// A server's list of groups after its ServerHello, if its clients present certificates on other curves. libssl performs
-/// the key exchange on any listed group, and accepts certificates only on listed groups.
+/// A server's list of groups after its ServerHello, if its clients present certificates on other curves. libssl
+/// performs the key exchange on any listed group, and accepts certificates only on listed groups.
 pub fn groups_of_clients(setups: &[Setup]) -> Option<Arc<CStr>> {
     let exchange: Vec<String> = setups.iter().filter_map(|setup| group(&setup.suite)).collect();
     let verifies = |setup: &&Setup| setup.suite.authentication == Some(Authentication::Mutual);

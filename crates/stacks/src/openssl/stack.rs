@@ -20,7 +20,7 @@ pub struct Contexts {
     pub side: Side,
     pub context: SslContext,
     pub expected: Arc<[Expected]>,
-    /// Tickets of a TLS 1.3 resumption in memory, whose full handshake issues others; `None`: as many as in the context.
+    /// Tickets of a TLS 1.3 resumption in memory, whose full handshake issues others; `None`: those of the context.
     pub resumption_tickets: Option<usize>,
     pub server_name: Option<String>,
     pub requested_name: Option<String>,

@@ -1,4 +1,4 @@
-//! What happens between two rounds.
+//! The handshake between two rounds.
 
 use super::Failure;
 use crate::peers::{Peers, prepare};
@@ -6,10 +6,10 @@ use crate::settings::Settings;
 use shakedown_trace::driver::Loopback;
 use shakedown_trace::recorder;
 
-/// What runs before each round, unrecorded.
+/// Runs before each round, unrecorded.
 ///
-/// In a loop of nothing else a primitive finds the processor's caches and branch predictors full of itself, as it
-/// never does inside a handshake. So a handshake without public keys comes in between.
+/// In a loop without other work, the processor's caches and branch predictors are full of the primitive's own code and
+/// data, which is never the case inside a handshake. So a handshake without public keys runs between the rounds.
 pub struct CacheDisturbingHandshake {
     handshake: Option<(Peers, Loopback)>,
 }
@@ -23,7 +23,7 @@ impl CacheDisturbingHandshake {
         Ok(Self { handshake: Some((peers, Loopback::new())) })
     }
 
-    /// Nothing: rounds follow each other, as in the benchmarks of libraries.
+    /// No handshake: rounds follow each other, as in the benchmarks of libraries.
     pub fn none() -> Self {
         Self { handshake: None }
     }

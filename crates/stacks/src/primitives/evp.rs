@@ -1,7 +1,7 @@
-//! Public-key operations as libssl 3.5 calls them, step by step, in a library context of choice.
+//! Public-key operations as libssl 3.5 calls them, step by step, in a given library context.
 //!
-//! In a timed context each step writes its operations to the recorder, exactly as it does inside a handshake; the
-//! functions here keep to the order of calls in `ssl/s3_lib.c`, `ssl/statem` and `crypto/asn1/a_verify.c`.
+//! In a timed context each step writes its operations to the recorder, as it does inside a handshake. The order of
+//! calls is that of `ssl/s3_lib.c`, `ssl/statem` and `crypto/asn1/a_verify.c`.
 
 use super::ffi as more;
 use crate::stack::{SetupError, refused};
@@ -16,7 +16,7 @@ use shakedown_ossl::{Library, ffi};
 use std::ffi::CStr;
 use std::ptr;
 
-/// How a signature is made.
+/// The parameters of a signature.
 #[derive(Clone, Copy, Debug)]
 pub struct Scheme {
     /// `None` for schemes that hash by themselves.
@@ -31,12 +31,12 @@ pub struct Evp {
     library: Library,
 }
 
-/// OpenSSL's reason for refusing.
+/// OpenSSL's error for a failed call.
 pub fn failed(what: &'static str) -> SetupError {
     refused(what)(ErrorStack::get())
 }
 
-/// OpenSSL's functions answer 1, or 0 or less where they fail.
+/// OpenSSL's functions return 1, or on failure 0 or a negative number.
 pub fn check(answer: c_int, what: &'static str) -> Result<(), SetupError> {
     if answer > 0 { Ok(()) } else { Err(failed(what)) }
 }
@@ -65,8 +65,8 @@ impl Evp {
     }
 
     fn context_of<T>(self, key: &PKeyRef<T>) -> Result<PkeyCtx<T>, SetupError> {
-        // SAFETY: the library context lives for ever, the key for the call, which takes a reference of its own; a result
-        // that is not null is ours.
+        // SAFETY: the library context is never freed; the key is live during the call, which takes its own reference;
+        // this function owns a result that is not null.
         unsafe {
             let context = ffi::EVP_PKEY_CTX_new_from_pkey(self.library(), key.as_ptr(), ptr::null());
             if context.is_null() { Err(failed("work with a key")) } else { Ok(PkeyCtx::from_ptr(context)) }
@@ -74,14 +74,15 @@ impl Evp {
     }
 
     fn context_named(self, algorithm: &CStr) -> Result<PkeyCtx<()>, SetupError> {
-        // SAFETY: the library context lives for ever, the name for the call; a result that is not null is ours.
+        // SAFETY: the library context is never freed, and the name is live during the call; this function owns a result
+        // that is not null.
         unsafe {
             let context = ffi::EVP_PKEY_CTX_new_from_name(self.library(), algorithm.as_ptr(), ptr::null());
             if context.is_null() { Err(failed("find an algorithm")) } else { Ok(PkeyCtx::from_ptr(context)) }
         }
     }
 
-    /// Reads a private key from PKCS #8, as a server does when it starts.
+    /// Decodes a private key from PKCS #8, as a server does when it starts.
     pub fn private_key(self, pkcs8: &[u8]) -> Result<PKey<Private>, SetupError> {
         let mut data = pkcs8.as_ptr();
         let length = c_long::try_from(pkcs8.len()).unwrap_or(c_long::MAX);
@@ -98,7 +99,7 @@ impl Evp {
         }
     }
 
-    /// Reads a public key from a `SubjectPublicKeyInfo`, as out of a certificate.
+    /// Decodes a public key from a `SubjectPublicKeyInfo`, as from a certificate.
     pub fn public_key(self, spki: &[u8]) -> Result<PKey<Public>, SetupError> {
         let mut data = spki.as_ptr();
         let length = c_long::try_from(spki.len()).unwrap_or(c_long::MAX);
@@ -110,7 +111,7 @@ impl Evp {
         }
     }
 
-    /// Signs as `tls_construct_server_key_exchange` and `tls_construct_cert_verify` do: asks for the size first.
+    /// Signs as `tls_construct_server_key_exchange` and `tls_construct_cert_verify` do: requests the size first.
     pub fn sign(self, key: &PKeyRef<Private>, scheme: Scheme, message: &[u8]) -> Result<Vec<u8>, SetupError> {
         const WHAT: &str = "sign";
         let mut context = self.begin(more::EVP_DigestSignInit_ex, key, scheme, WHAT)?;
@@ -136,7 +137,7 @@ impl Evp {
         check(verified, WHAT)
     }
 
-    /// The context in which a signature is made or verified: `init` is OpenSSL's function that begins either.
+    /// The context of a signature or a verification, which OpenSSL's function `init` begins.
     fn begin<T>(
         self,
         init: more::DigestInit,
@@ -147,7 +148,7 @@ impl Evp {
         let context = MdCtx::new().map_err(refused(what))?;
         let digest = scheme.digest.map_or(ptr::null(), CStr::as_ptr);
         let (library, key, mut key_context) = (self.library(), key.as_ptr(), ptr::null_mut());
-        // SAFETY: contexts, key and names live through the calls; what `init` makes is the key context of a signature.
+        // SAFETY: contexts, key and names live through the calls; `init` creates the key context of a signature.
         unsafe {
             let begun =
                 init(context.as_ptr(), &raw mut key_context, digest, library, ptr::null(), key, ptr::null());
@@ -165,7 +166,7 @@ impl Evp {
         Ok(context)
     }
 
-    /// Encrypts a secret under RSA, as `tls_construct_cke_rsa` does.
+    /// Encrypts a secret with RSA, as `tls_construct_cke_rsa` does.
     pub fn encrypt(self, key: &PKeyRef<Public>, secret: &[u8]) -> Result<Vec<u8>, SetupError> {
         let mut context = self.context_of(key)?;
         let mut out = Vec::new();
@@ -174,7 +175,7 @@ impl Evp {
         Ok(out)
     }
 
-    /// Decrypts a pre-master secret, as `tls_process_cke_rsa` does; `version` is the one inside it.
+    /// Decrypts a pre-master secret, as `tls_process_cke_rsa` does; `version` is the version inside it.
     pub fn decrypt(
         self,
         key: &PKeyRef<Private>,
@@ -210,7 +211,7 @@ impl Evp {
         generate(self.context_of(other)?, None)
     }
 
-    /// A key of a named group that has no key yet: `ssl_generate_param_group`.
+    /// The parameters of a named group, without a key: `ssl_generate_param_group`.
     pub fn parameters_in(self, algorithm: &CStr, group: &CStr) -> Result<PKey<Params>, SetupError> {
         const WHAT: &str = "make parameters";
         let mut context = self.context_named(algorithm)?;
@@ -219,7 +220,7 @@ impl Evp {
         context.paramgen().map_err(refused(WHAT))
     }
 
-    /// A key without a key that has the parameters of another, as servers make for a client's share.
+    /// The parameters of another key, as a server creates them for a client's share.
     pub fn parameters_of<T>(self, other: &PKeyRef<T>) -> Result<PKey<Params>, SetupError> {
         // SAFETY: both keys live through the calls; null is checked.
         unsafe {
@@ -233,10 +234,10 @@ impl Evp {
         }
     }
 
-    /// What is sent as a key share.
+    /// The encoded public key, as in a key share.
     pub fn share<T>(self, key: &PKeyRef<T>) -> Result<Vec<u8>, SetupError> {
         let mut data = ptr::null_mut();
-        // SAFETY: the key lives through the call; the buffer is ours and is freed once copied.
+        // SAFETY: the key lives through the call; this function owns the buffer, which is freed after it is copied.
         unsafe {
             let length = more::EVP_PKEY_get1_encoded_public_key(key.as_ptr(), &raw mut data);
             if length == 0 {
@@ -248,9 +249,10 @@ impl Evp {
         }
     }
 
-    /// Reads a peer's share into parameters.
+    /// Decodes a peer's share with these parameters.
     pub fn import_share(self, parameters: PKey<Params>, share: &[u8]) -> Result<PKey<Public>, SetupError> {
-        // SAFETY: the share is readable for its length; the key, which now has a public part, is handed on.
+        // SAFETY: the share is readable for its length; ownership of the key, which now has a public part, is passed
+        // on.
         unsafe {
             let key = parameters.as_ptr();
             check(more::EVP_PKEY_set1_encoded_public_key(key, share.as_ptr(), share.len()), "read a share")?;
@@ -259,7 +261,7 @@ impl Evp {
         }
     }
 
-    /// Agrees on a secret: `ssl_derive`.
+    /// Derives a shared secret: `ssl_derive`.
     pub fn derive(
         self,
         own: &PKeyRef<Private>,
@@ -280,12 +282,12 @@ impl Evp {
         Ok(secret)
     }
 
-    /// Encapsulates a secret to a peer's key: `ssl_encapsulate`. Ciphertext and secret.
+    /// Encapsulates a secret to a peer's key: `ssl_encapsulate`. Returns ciphertext and secret.
     pub fn encapsulate(self, peer: &PKeyRef<Public>) -> Result<(Vec<u8>, Vec<u8>), SetupError> {
         const WHAT: &str = "encapsulate";
         let context = self.context_of(peer)?;
         let (mut out_length, mut length) = (0, 0);
-        // SAFETY: the context lives through the calls; both outputs have room for what the sizing call said.
+        // SAFETY: the context lives through the calls; both outputs have the sizes that the first call returned.
         unsafe {
             check(sys::EVP_PKEY_encapsulate_init(context.as_ptr(), ptr::null()), WHAT)?;
             let sized = sys::EVP_PKEY_encapsulate(
@@ -309,13 +311,14 @@ impl Evp {
         }
     }
 
-    /// Opens a ciphertext: `ssl_decapsulate`.
+    /// Decapsulates a ciphertext: `ssl_decapsulate`.
     pub fn decapsulate(self, own: &PKeyRef<Private>, ciphertext: &[u8]) -> Result<Vec<u8>, SetupError> {
         const WHAT: &str = "decapsulate";
         let context = self.context_of(own)?;
         let mut length = 0;
         let (data, size) = (ciphertext.as_ptr(), ciphertext.len());
-        // SAFETY: the context and ciphertext live through the calls; the secret has room for what the sizing call said.
+        // SAFETY: the context and ciphertext live through the calls; the secret has the size that the first call
+        // returned.
         unsafe {
             check(sys::EVP_PKEY_decapsulate_init(context.as_ptr(), ptr::null()), WHAT)?;
             check(
@@ -339,7 +342,7 @@ impl Evp {
         public: Option<&[u8]>,
     ) -> Result<PKey<Public>, SetupError> {
         const WHAT: &str = "make a DH key";
-        // Parameters take integers in the machine's order, which is little-endian on all that we run on.
+        // Integer parameters are in the machine's byte order, which is little-endian on all supported machines.
         let little = |number: &[u8]| -> Vec<u8> { number.iter().rev().copied().collect() };
         let (mut p, mut g, mut y) = (little(prime), little(generator), public.map(little));
         let number = |key, value: &mut [u8]| param(key, ffi::OSSL_PARAM_UNSIGNED_INTEGER, value);
@@ -351,7 +354,7 @@ impl Evp {
         }
         let context = self.context_named(c"DH")?;
         let mut key = ptr::null_mut();
-        // SAFETY: the context, numbers and parameters live through the calls; the key is ours once made.
+        // SAFETY: the context, numbers and parameters live through the calls; this function owns the new key.
         unsafe {
             check(sys::EVP_PKEY_fromdata_init(context.as_ptr()), WHAT)?;
             check(
@@ -362,7 +365,7 @@ impl Evp {
         }
     }
 
-    /// What a client checks of a server's group and share: the end of `tls_process_ske_dhe`.
+    /// The client's checks of the server's group and share: the end of `tls_process_ske_dhe`.
     pub fn check_finite_field(self, key: &PKeyRef<Public>) -> Result<(), SetupError> {
         let context = self.context_of(key)?;
         // SAFETY: the context lives through the calls.
@@ -373,7 +376,7 @@ impl Evp {
     }
 }
 
-/// One of a list of parameters, whose value lives beside it.
+/// An entry of a list of parameters, which points to its value.
 pub fn param(key: &'static CStr, kind: libc::c_uint, value: &mut [u8]) -> ffi::OSSL_PARAM {
     ffi::OSSL_PARAM {
         key: key.as_ptr(),

@@ -1,4 +1,4 @@
-//! Calls that libssl makes and the `openssl` crates do not declare. Names and types are those of OpenSSL 3.5's
+//! Functions that libssl calls and the `openssl` crates do not declare. Names and types are those of OpenSSL 3.5's
 //! public headers.
 
 use libc::{c_char, c_int, c_long, size_t};
@@ -11,10 +11,10 @@ pub const RSA_PKCS1_WITH_TLS_PADDING: c_int = 7;
 pub const RSA_PSS_SALTLEN_DIGEST: c_int = -1;
 /// `evp.h`: parameters without a key.
 pub const EVP_PKEY_KEY_PARAMETERS: c_int = 0x84;
-/// `evp.h`: a key with what it has.
+/// `evp.h`: public and private key with parameters.
 pub const EVP_PKEY_KEYPAIR: c_int = 0x87;
 
-/// What begins a signature, or its verification.
+/// Begins a signature or its verification.
 pub type DigestInit = unsafe extern "C" fn(
     *mut EVP_MD_CTX,
     *mut *mut EVP_PKEY_CTX,

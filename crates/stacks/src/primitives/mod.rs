@@ -1,9 +1,9 @@
-//! What each primitive costs on this machine, as the triples that traces have.
+//! The cost of each primitive on this machine, identified by the same triples as in traces.
 //!
-//! The calls are libssl's own, made in the timed library context, so that the same trampolines that time
-//! operations inside a handshake time them here: same triple, same boundaries. Keys of peers are read afresh for
-//! each use, as in a handshake; a server's private key lives on, as in a server. Between two rounds a
-//! handshake without public keys runs, so that the processor's caches are as they are inside one.
+//! The calls are libssl's own, in the timed library context, so the same trampolines time them as inside a handshake:
+//! the triples and the boundaries are the same. A peer's key is decoded again for each use, as in a handshake; a
+//! server's private key is reused, as in a server. Between two rounds a handshake without public keys runs, so that the
+//! processor's caches are in the same state as inside one.
 
 mod cache_disturbing;
 pub(crate) mod evp;
@@ -56,24 +56,25 @@ pub enum Failure {
 }
 
 pub enum Workload {
-    /// Public-key calls; one round is one handshake's worth of them.
+    /// Public-key calls; one round has the calls of one handshake.
     PublicKey(Box<dyn FnMut() -> Result<(), Failure>>),
     Symmetric(Box<dyn FnMut(usize) -> Result<(), Failure>>),
 }
 
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Words, each of which must begin the operation, algorithm or parameters of a primitive; all where there are none.
+    /// Words, each of which must be the beginning of a primitive's operation, algorithm or parameters; empty: all
+    /// primitives.
     pub filter: Vec<String>,
-    /// Time for each key, group or algorithm, in seconds; less is used where figures settle before.
+    /// Time for each key, group or algorithm, in seconds; less if the results are precise enough earlier.
     pub seconds: f64,
-    /// Time primitives in loops of nothing else, as libraries' benchmarks do.
+    /// Times primitives in loops without other work, as libraries' benchmarks do.
     pub back_to_back: bool,
-    /// Where keys are kept between runs; `None`: where the store puts them by itself.
+    /// Folder that stores keys between runs; `None`: the store's default folder.
     pub cache: Option<PathBuf>,
 }
 
-/// Time for each key, group or algorithm unless told otherwise, in seconds.
+/// Default time for each key, group or algorithm, in seconds.
 pub const DEFAULT_SECONDS: f64 = 1.0;
 
 impl Default for Options {
@@ -84,14 +85,14 @@ impl Default for Options {
 
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a> {
-    /// Keys, groups and algorithms that are done.
+    /// Number of finished keys, groups and algorithms.
     pub done: usize,
     pub total: usize,
-    /// Which is being timed: its first primitive.
+    /// The first primitive of the key, group or algorithm that is being timed.
     pub now: &'a Primitive,
 }
 
-/// The primitives that [`time`] would give for a filter, in that order.
+/// The primitives that [`time`] returns for a filter, in the same order.
 pub fn list(filter: &[String]) -> Vec<Primitive> {
     Target::all()
         .into_iter()
@@ -108,7 +109,7 @@ fn matches(primitive: &Primitive, filter: &[String]) -> bool {
     })
 }
 
-/// Times primitives. `progress` is told every so often, and may stop the work.
+/// Times primitives. `progress` is called at intervals, and may stop the work.
 ///
 /// # Errors
 /// [`Failure`]; [`Failure::NoMatch`] and [`Failure::Seconds`] are errors of the user's input.
@@ -160,10 +161,10 @@ pub fn time(
     Ok(timings)
 }
 
-/// How often progress is told within one target.
+/// Interval of calls of `progress` within one target.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A private key from the store; where there is no place for one, a new key that is not kept.
+/// A private key from the store; without a folder for it, a new key that is not stored.
 fn private_key(key: KeyType, options: &Options) -> Result<Vec<u8>, Failure> {
     let folder = match &options.cache {
         Some(folder) => Some(folder.clone()),
@@ -196,7 +197,7 @@ mod tests {
         let evp = Evp::new(Library::timed().unwrap());
         for target in Target::all() {
             let mut workload = workload::prepare(target, evp, &|key| private_key(key, &options)).unwrap();
-            // The first round may do what later ones need not.
+            // The first round may have more operations than later ones.
             for round in 0..2 {
                 let mut recording = Recording::new(Counter::NANOSECONDS);
                 sampling::record(&mut recording, || match &mut workload {
@@ -214,7 +215,7 @@ mod tests {
                     Workload::Symmetric(_) => found,
                 };
                 assert!(said.is_subset(&found), "{target:?}, round {round}: {said:?}, but {found:?}");
-                // The WTLS engine's workload of a curve that TLS has too is there for one of its primitives only.
+                // For a curve that TLS has too, the WTLS engine's workload is used for only one of its primitives.
                 let more = matches!(target, Target::Wtls(_));
                 assert!(more || found == said, "{target:?}, round {round}: {found:?}, not {said:?}");
             }

@@ -1,4 +1,4 @@
-//! Timings as a device profile: the TOML file that prices handshakes on this machine.
+//! Timings as a device profile: the TOML file with the costs of primitives on this machine.
 
 use super::sampling::has_a_tail;
 use super::timing::Timing;
@@ -8,20 +8,20 @@ use shakedown_trace::Primitive;
 use shakedown_trace::operation::intern;
 use std::time::Instant;
 
-/// What a profile says besides its figures.
+/// A profile's data other than timings.
 #[derive(Clone, Debug)]
 pub struct About {
-    /// The profile's name, which is also the file's.
+    /// The name of the profile and of its file.
     pub name: String,
-    /// The device's name for people.
+    /// The device's display name.
     pub title: String,
-    /// When the figures were taken, as `YYYY-MM-DD`.
+    /// The date of the measurement, as `YYYY-MM-DD`.
     pub date: String,
     pub source: String,
     pub machine: Machine,
 }
 
-/// Number of the format of device profiles.
+/// Version of the format of device profiles.
 const SCHEMA: u32 = 1;
 
 #[derive(Serialize)]
@@ -99,7 +99,7 @@ fn row(timing: &Timing) -> Row<'_> {
     };
     let primitive = Primitive::new(timing.operation, intern(&timing.algorithm), "");
     if timing.operation.is_symmetric() {
-        // Both zero would be no cost at all; the clock has no finer step than this.
+        // Two zeros would mean no cost; the clock's resolution is 1 ns.
         let per_call_us = timing.per_call_us.map_or(0.0, short).max(0.001);
         Row { per_call_us: Some(per_call_us), per_kib_us: timing.per_kib_us.map(short), ..row }
     } else if has_a_tail(primitive) {
@@ -116,13 +116,13 @@ fn row(timing: &Timing) -> Row<'_> {
     }
 }
 
-/// Five significant digits: more than was measured, and short enough to read.
+/// Rounds to five significant digits, which is more than the precision of the measurement.
 fn short(figure: f64) -> f64 {
     format!("{figure:.4e}").parse().unwrap_or(figure)
 }
 
-/// Estimates the processor's clock by a chain of multiplications, each of which waits for the one before: three
-/// cycles, and one for the exclusive or, on most processors that this is likely to run on.
+/// Estimates the processor's clock rate by a chain of dependent multiplications: on most processors, three cycles for
+/// the multiplication and one for the exclusive or.
 fn estimate_clock_hz() -> u64 {
     const STEPS: u64 = 20_000_000;
     const CYCLES_PER_STEP: f64 = 4.0;

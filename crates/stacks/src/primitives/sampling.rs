@@ -1,4 +1,4 @@
-//! Repeating a workload until its figures are good enough.
+//! Repeats a workload until its results are precise enough.
 
 use super::timing::{Spread, Timing, median_interval};
 use super::{CacheDisturbingHandshake, Failure, Workload};
@@ -12,12 +12,12 @@ const WARM_UP: usize = 3;
 /// The minimum number of rounds, unless they take more than [`MAX_OVERRUN`] times the budget.
 const MIN_ROUNDS: usize = 25;
 const MAX_OVERRUN: u32 = 6;
-/// Rounds after which an workload may be done before its time is up: when every median is known to within
-/// [`GOOD_ENOUGH`] of itself. A signature by rejection goes on for the sake of its tail.
+/// Rounds after which a workload may end before its time, if every median is known to within [`GOOD_ENOUGH`] of itself.
+/// Signatures by rejection sampling need more rounds, for the tail of their distribution.
 const ENOUGH: usize = 300;
 const ENOUGH_FOR_A_TAIL: usize = 1500;
 const GOOD_ENOUGH: f64 = 0.002;
-/// Symmetric work is timed on few and on many bytes; the difference is what bytes cost.
+/// Symmetric work is timed with few and with many bytes; the difference is the cost of the bytes.
 const FEW_BYTES: usize = 64;
 const MANY_BYTES: usize = FEW_BYTES + 4096;
 
@@ -33,7 +33,7 @@ pub struct Readings {
 #[derive(Default)]
 struct Lists {
     quiet: Vec<Vec<f64>>,
-    /// From rounds in which something else took the processor.
+    /// From rounds in which the thread was preempted.
     preempted: Vec<Vec<f64>>,
     preempted_rounds: usize,
 }
@@ -63,8 +63,8 @@ impl Lists {
         self.quiet.iter().map(Vec::len).min().unwrap_or(0)
     }
 
-    /// The spread of each primitive's readings. Where the machine is so busy that hardly a round got through, all
-    /// count: the processor is lost in one call of a round, so that the medians of the others stand.
+    /// The spread of each primitive's readings. If too few rounds were not preempted, all count: a preemption lengthens
+    /// only one call of a round, so the medians of the others remain valid.
     fn spreads(self) -> Vec<Spread> {
         let few = self.rounds() < MIN_ROUNDS;
         let lists = self.quiet.into_iter().zip(self.preempted);
@@ -79,7 +79,7 @@ impl Lists {
     }
 }
 
-/// Sum of one primitive's times in a recording, in nanoseconds, and how often it completed.
+/// Sum of one primitive's times in a recording, in nanoseconds, and its number of completed calls.
 fn total(recording: &Recording, wanted: Primitive) -> (u64, u64) {
     let at = |ticks| recording.counter().convert(ticks);
     recording.events().iter().fold((0, 0), |(ns, count), event| match event {
@@ -103,7 +103,7 @@ pub fn completed(recording: &Recording) -> Vec<Primitive> {
     found
 }
 
-/// Records one round, in the place of what was recorded before; true where the thread was preempted.
+/// Records one round, and replaces the previous recording; true if the thread was preempted.
 pub fn record<T>(
     recording: &mut Recording,
     work: impl FnOnce() -> Result<T, Failure>,
@@ -203,12 +203,12 @@ impl Readings {
     }
 }
 
-/// True for signatures by rejection sampling, whose time is a distribution with a long tail.
+/// True for signatures by rejection sampling, whose times have a long tail.
 pub fn has_a_tail(primitive: Primitive) -> bool {
     primitive.algorithm == "mldsa" && primitive.operation == shakedown_trace::Operation::Sign
 }
 
-/// Cost per call and per KiB from the costs of few and of many bytes; neither is below zero.
+/// Cost per call and per KiB from the costs of few and of many bytes; neither is negative.
 #[allow(clippy::cast_precision_loss)] // small numbers
 fn line(few_us: f64, many_us: f64) -> (f64, f64) {
     let per_kib = ((many_us - few_us) / ((MANY_BYTES - FEW_BYTES) as f64 / 1024.0)).max(0.0);

@@ -14,12 +14,12 @@ use std::ptr;
 
 type Sized = Box<dyn FnMut(usize) -> Result<(), Failure>>;
 
-/// The most bytes that an workload is asked to work on.
+/// Maximum number of bytes that a workload processes.
 pub const MAX_BYTES: usize = 8192;
-/// Room for a tag, a hash or a block behind the output.
+/// Space after the output for a tag, a hash or a block.
 const SPARE_BYTES: usize = 64;
 
-/// Makes the workload of a symmetric target; of any other, nothing.
+/// Creates the workload of a symmetric target.
 pub fn prepare(target: Target, evp: Evp) -> Result<Sized, Failure> {
     match target {
         Target::Digest(name) => digest(evp, name),
@@ -33,7 +33,7 @@ pub fn prepare(target: Target, evp: Evp) -> Result<Sized, Failure> {
     }
 }
 
-/// Something of OpenSSL's with its own way of being freed.
+/// An OpenSSL object and the function that frees it.
 struct Owned<T>(*mut T, unsafe extern "C" fn(*mut T));
 
 impl<T> Owned<T> {
@@ -44,7 +44,7 @@ impl<T> Owned<T> {
 
 impl<T> Drop for Owned<T> {
     fn drop(&mut self) {
-        // SAFETY: made by OpenSSL, owned by this value alone, freed by the function that goes with it.
+        // SAFETY: created by OpenSSL, owned only by this value, and freed by the matching function.
         unsafe { (self.1)(self.0) }
     }
 }
@@ -55,16 +55,16 @@ fn digest_context() -> Result<Owned<sys::EVP_MD_CTX>, Failure> {
     Owned::new(made, sys::EVP_MD_CTX_free, "make a digest context")
 }
 
-/// OpenSSL's name of a hash; its short names are ours in capitals.
+/// OpenSSL's name of a hash: the short name in upper case.
 fn hash_name(name: &str) -> CString {
     CString::new(name.to_ascii_uppercase()).unwrap_or_default()
 }
 
-/// A transcript hash: it goes on while a copy of it is finished.
+/// A transcript hash: a copy is finished, and the original can continue.
 fn digest(evp: Evp, name: &str) -> Result<Sized, Failure> {
     const WHAT: &str = "hash";
     let name = hash_name(name);
-    // SAFETY: the library context lives for ever, the name for the call; a null result is checked.
+    // SAFETY: the library context is never freed, and the name is live during the call; a null result is checked.
     let algorithm = Owned::new(
         unsafe { sys::EVP_MD_fetch(evp.library(), name.as_ptr(), ptr::null()) },
         sys::EVP_MD_free,
@@ -89,7 +89,8 @@ fn hmac(evp: Evp, name: &str) -> Result<Sized, Failure> {
     const WHAT: &str = "compute a MAC";
     let name = hash_name(name);
     let secret = [0x5A_u8; 32];
-    // SAFETY: the library context lives for ever, name and secret for the call; a null result is checked.
+    // SAFETY: the library context is never freed, and name and secret are live during the call; a null result is
+    // checked.
     let key: PKey<Private> = unsafe {
         let key = sys::EVP_PKEY_new_raw_private_key_ex(
             evp.library(),
@@ -127,16 +128,16 @@ fn hmac(evp: Evp, name: &str) -> Result<Sized, Failure> {
     }))
 }
 
-/// How a cipher wants to be used.
+/// The calls that a cipher needs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Use {
     Plain,
     Aead,
-    /// Has to know beforehand how long its input is.
+    /// The length of the input must be set before the input.
     Ccm,
 }
 
-/// One record under a fresh key.
+/// One record with a new key.
 fn cipher(evp: Evp, name: &str) -> Result<Sized, Failure> {
     const WHAT: &str = "encrypt a record";
     const TAG_BYTES: c_int = 16;
@@ -146,13 +147,13 @@ fn cipher(evp: Evp, name: &str) -> Result<Sized, Failure> {
         _ => Use::Plain,
     };
     let name = CString::new(name.to_ascii_uppercase()).unwrap_or_default();
-    // SAFETY: the library context lives for ever, the name for the call; a null result is checked.
+    // SAFETY: the library context is never freed, and the name is live during the call; a null result is checked.
     let algorithm = Owned::new(
         unsafe { sys::EVP_CIPHER_fetch(evp.library(), name.as_ptr(), ptr::null()) },
         sys::EVP_CIPHER_free,
         "find a cipher",
     )?;
-    // Bytes that differ from each other: DES refuses nothing, but weak keys are no keys.
+    // Different bytes, because a key of equal bytes would be a weak key of DES.
     let key: Vec<u8> = (1..=32).collect();
     let iv = [0x5A_u8; 16];
     let header = [0x5A_u8; 13];
@@ -163,8 +164,8 @@ fn cipher(evp: Evp, name: &str) -> Result<Sized, Failure> {
         // SAFETY: no arguments; a null result is checked.
         let context = Owned::new(unsafe { sys::EVP_CIPHER_CTX_new() }, sys::EVP_CIPHER_CTX_free, WHAT)?;
         let mut length = 0;
-        // SAFETY: context and buffers live through the calls; no key is longer than 32 bytes and no IV than 16; the
-        // output has room for the input and a block more.
+        // SAFETY: context and buffers live through the calls; keys have at most 32 bytes and IVs at most 16; the output
+        // has space for the input and one more block.
         unsafe {
             let (none, encrypt) = (ptr::null_mut(), 1);
             if usage == Use::Ccm {
@@ -206,7 +207,7 @@ const INTEGER: libc::c_uint = ffi::OSSL_PARAM_INTEGER;
 const TEXT: libc::c_uint = ffi::OSSL_PARAM_UTF8_STRING;
 
 fn derivation(evp: Evp, name: &CStr) -> Result<Owned<sys::EVP_KDF>, Failure> {
-    // SAFETY: the library context lives for ever, the name for the call; a null result is checked.
+    // SAFETY: the library context is never freed, and the name is live during the call; a null result is checked.
     let found = unsafe { sys::EVP_KDF_fetch(evp.library(), name.as_ptr(), ptr::null()) };
     Owned::new(found, sys::EVP_KDF_free, "find a key derivation function")
 }
@@ -224,7 +225,7 @@ fn derive(
     Ok(check(derived, WHAT)?)
 }
 
-/// The PRF over secret, label and two randoms.
+/// The PRF of secret, label and two randoms.
 fn tls_prf(evp: Evp, name: &str) -> Result<Sized, Failure> {
     let algorithm = derivation(evp, c"TLS1-PRF")?;
     let mut hash = hash_name(name).into_bytes_with_nul();

@@ -1,28 +1,28 @@
-//! What there is to time: keys, groups and algorithms, and the primitives that each one has.
+//! The targets of timing: keys, groups and algorithms, and the primitives of each.
 
 use shakedown_trace::operation::intern;
 use shakedown_trace::suite::{Curve, Group, KeyType, Protocol};
 use shakedown_trace::{Operation, Primitive};
 
-/// One thing to time. All its primitives are timed together, as a handshake uses them together.
+/// One target. All its primitives are timed together, as in a handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// A certificate key; on a curve, with an ephemeral agreement beside it.
+    /// A certificate key; for a key on a curve, also an ephemeral agreement.
     Key(KeyType),
     /// Diffie–Hellman modulo a prime, x25519 or x448.
     Agreement(Group),
     /// Key encapsulation, alone or in a hybrid.
     Encapsulation(Group),
-    /// A hash, as of a transcript.
+    /// A hash, as in a transcript.
     Digest(&'static str),
-    /// HMAC over that hash, as of a record.
+    /// HMAC with that hash, as in a record.
     Hmac(&'static str),
     Cipher(&'static str),
-    /// RFC 5246 section 5 and its forebears, over that hash.
+    /// The PRF of RFC 5246 section 5 and its predecessors, with that hash.
     TlsPrf(&'static str),
-    /// TLS 1.3's expansion of secrets, over that hash.
+    /// TLS 1.3's expansion of secrets, with that hash.
     Hkdf(&'static str),
-    /// What only the WTLS engine does, with its own calls.
+    /// A primitive that only the WTLS engine has, with its own calls.
     Wtls(Wtls),
 }
 
@@ -33,7 +33,7 @@ pub enum Wtls {
     Curve(Curve),
     /// The specification's Diffie-Hellman group of N bits, with 160-bit exponents.
     Agreement(u16),
-    /// Records under a cipher that TLS does not have, by the triples' name.
+    /// Records with a cipher that TLS does not have, by the name in the triples.
     Cipher(&'static str),
     Prf(&'static str),
 }
@@ -65,7 +65,7 @@ const TLS_PRFS: [&str; 3] = ["md5-sha1", "sha256", "sha384"];
 const HKDFS: [&str; 2] = ["sha256", "sha384"];
 
 impl Target {
-    /// Everything that suites can name, public keys first.
+    /// All targets of suites, public keys first.
     pub fn all() -> Vec<Self> {
         let sizes = KeyType::RSA_BITS.into_iter();
         let rsa = sizes.flat_map(|bits| [false, true].map(|exponent_3| KeyType::Rsa { bits, exponent_3 }));
@@ -75,7 +75,7 @@ impl Target {
             .chain([KeyType::Ed25519])
             .chain(KeyType::ML_DSA.map(KeyType::MlDsa));
         let groups = Group::NAMED.into_iter().filter_map(|(group, _)| match group {
-            // Only WTLS has a group of that size, and it is another one.
+            // Only WTLS has a group of that size, which differs from this one.
             Group::Dh(bits) => shakedown_pki::dh::group(bits).map(|_| Self::Agreement(group)),
             Group::Ffdhe(_) | Group::X25519 | Group::X448 => Some(Self::Agreement(group)),
             Group::MlKem(_) | Group::X25519MlKem768 | Group::Secp256r1MlKem768 => {
@@ -101,7 +101,7 @@ impl Target {
             .collect()
     }
 
-    /// The triples that its workload yields.
+    /// The triples that its workload records.
     pub fn primitives(self) -> Vec<Primitive> {
         use Operation::{Cipher, Derive, Digest, Import, Keygen, Mac, Prf};
         let one = |operation, algorithm| vec![Primitive::new(operation, algorithm, "")];

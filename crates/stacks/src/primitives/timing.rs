@@ -1,4 +1,4 @@
-//! What a primitive was found to cost.
+//! The measured cost of a primitive.
 
 use crate::measure::Summary;
 use serde::{Deserialize, Serialize};
@@ -8,17 +8,17 @@ use shakedown_trace::{Class, Operation, Primitive};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Timing {
     pub operation: Operation,
-    /// By which family or algorithm.
+    /// The family or algorithm.
     pub algorithm: String,
-    /// With which key or group; empty for symmetric work.
+    /// The key or group; empty for symmetric work.
     pub parameters: String,
-    /// What the operation is counted under.
+    /// The class in which the operation is counted.
     pub class: Class,
     /// Time of one call in microseconds: of a public-key call, or of symmetric work on `bytes` bytes.
     pub us: Spread,
-    /// What `us` worked on; 0 for public-key calls.
+    /// Number of bytes that `us` refers to; 0 for public-key calls.
     pub bytes: usize,
-    /// Symmetric work: time per call in microseconds, whatever its length.
+    /// Symmetric work: time per call in microseconds, independent of its length.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub per_call_us: Option<f64>,
     /// Symmetric work: time per KiB in microseconds.
@@ -44,7 +44,7 @@ pub struct Spread {
     pub p75: f64,
     pub p95: f64,
     pub p99: f64,
-    /// Readings that were set aside because something else took the processor.
+    /// Readings that were discarded because the thread was preempted.
     pub preempted: usize,
 }
 
@@ -64,7 +64,7 @@ impl Timing {
 }
 
 impl Spread {
-    /// Summarises readings, of which there must be one at least; all zero otherwise.
+    /// Summarises at least one reading; all values are zero if there is none.
     pub fn of(readings: &[f64], preempted: usize) -> Self {
         let summary = Summary::of(readings);
         let mut sorted = readings.to_vec();
@@ -90,7 +90,7 @@ impl Spread {
     }
 }
 
-/// The reading below which a share of sorted readings lies, interpolated (type 7 of Hyndman and Fan 1996).
+/// A quantile of sorted readings, interpolated (type 7 of Hyndman and Fan 1996).
 #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)] // small counts
 fn quantile(sorted: &[f64], share: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return 0.0 };
@@ -100,8 +100,8 @@ fn quantile(sorted: &[f64], share: f64) -> f64 {
     sorted[below] + (sorted[above] - sorted[below]) * (place - place.floor())
 }
 
-/// The 95 % interval of the median of sorted readings, by order statistics: the number of readings below the
-/// median is binomial, here taken as normal.
+/// The 95 % interval of the median of sorted readings, by order statistics. The number of readings below the median has
+/// a binomial distribution, here approximated by a normal one.
 #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)] // small counts
 pub fn median_interval(sorted: &[f64]) -> (f64, f64) {
     let n = sorted.len();

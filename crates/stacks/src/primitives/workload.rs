@@ -1,4 +1,4 @@
-//! The work that is timed: what both sides of a handshake do with one key, group or algorithm.
+//! The timed work: both sides' operations in a handshake with one key, group or algorithm.
 
 use super::evp::{Evp, Scheme};
 use super::symmetric;
@@ -9,11 +9,11 @@ use openssl::pkey::{PKey, Params, Private, Public};
 use shakedown_trace::suite::{Group, KeyType, Protocol};
 use std::ffi::{CStr, CString};
 
-/// Length of what is signed: about a certificate's, or a transcript hash with its prefix.
+/// Length of signed data: about that of a certificate, or of a transcript hash with its prefix.
 const MESSAGE_BYTES: usize = 256;
 const SHA256: Option<&CStr> = Some(c"SHA256");
 
-/// Makes the workload of a target. `key` gives private keys as PKCS #8.
+/// Creates the workload of a target. `key` returns private keys as PKCS #8.
 pub fn prepare(
     target: Target,
     evp: Evp,
@@ -56,7 +56,7 @@ pub fn prepare(
 
 type Rounds = Box<dyn FnMut() -> Result<(), Failure>>;
 
-/// A certificate key that only signs: the server signs, the client reads the key and verifies.
+/// A certificate key that only signs: the server signs, the client decodes the key and verifies.
 fn signature(evp: Evp, private: PKey<Private>, spki: Vec<u8>, scheme: Scheme) -> Rounds {
     let message = [0x5A; MESSAGE_BYTES];
     Box::new(move || {
@@ -66,15 +66,15 @@ fn signature(evp: Evp, private: PKey<Private>, spki: Vec<u8>, scheme: Scheme) ->
     })
 }
 
-/// An RSA key signs in the handshake and in certificates, and carries secrets. TLS 1.2 and 1.3 prefer PSS in the
-/// handshake where the modulus has room for it; certificates have PKCS #1 v1.5.
+/// An RSA key signs in the handshake and in certificates, and decrypts secrets. In the handshake, TLS 1.2 and 1.3
+/// prefer PSS if the modulus is long enough; certificates use PKCS #1 v1.5.
 fn rsa(evp: Evp, private: PKey<Private>, spki: Vec<u8>, bits: u16) -> Rounds {
     const VERSION: u16 = 0x0303;
     let message = [0x5A; MESSAGE_BYTES];
     let mut secret = [0x5A; 48];
     secret[..2].copy_from_slice(&VERSION.to_be_bytes());
     let of_certificates = Scheme { digest: SHA256, pss: false };
-    // SHA-256 and a salt as long take 66 bytes (RFC 8017 section 9.1.1).
+    // PSS with SHA-256 and a salt of the same length needs 66 bytes (RFC 8017 section 9.1.1).
     let of_handshakes = Scheme { digest: SHA256, pss: bits >= 768 };
     let mut certificate_signature = None;
     Box::new(move || {
@@ -93,7 +93,7 @@ fn rsa(evp: Evp, private: PKey<Private>, spki: Vec<u8>, bits: u16) -> Rounds {
     })
 }
 
-/// A curve serves signatures and agreements.
+/// An elliptic-curve key, for signatures and agreements.
 fn curve_key(evp: Evp, private: PKey<Private>, spki: Vec<u8>, curve: &'static str) -> Rounds {
     let mut sign = signature(evp, private, spki, Scheme { digest: SHA256, pss: false });
     let name = CString::new(curve).unwrap_or_default();
@@ -108,7 +108,7 @@ fn curve_key(evp: Evp, private: PKey<Private>, spki: Vec<u8>, curve: &'static st
     })
 }
 
-/// An ephemeral agreement in a named group, both sides of it: `parameters` are the server's.
+/// An ephemeral agreement in a named group, with both sides' work: `parameters` are the server's.
 fn agree(
     evp: Evp,
     algorithm: &CStr,
@@ -116,7 +116,7 @@ fn agree(
     parameters: &PKey<Params>,
     padded: bool,
 ) -> Result<(), Failure> {
-    // One side chooses the group by name, the other generates in the group that it was given.
+    // One side selects the group by name, the other generates its key in the received group.
     let first = evp.generate_in(algorithm, group)?;
     let first_share = evp.share(&first)?;
     let seen_by_second = evp.import_share(evp.parameters_in(algorithm, group)?, &first_share)?;
@@ -127,7 +127,7 @@ fn agree(
     same(&evp.derive(&first, &seen_by_first, padded)?, &secret)
 }
 
-/// The agreement of TLS up to 1.2 modulo a prime that comes with the server's share.
+/// The key agreement of TLS up to 1.2 modulo a prime that the server sends with its share.
 fn finite_field(
     evp: Evp,
     parameters: PKey<Public>,
@@ -158,7 +158,7 @@ fn kem(group: Group) -> &'static CStr {
     }
 }
 
-/// The client generates and decapsulates, the server reads the client's key and encapsulates.
+/// The client generates and decapsulates, the server decodes the client's key and encapsulates.
 fn encapsulation(evp: Evp, name: &'static CStr) -> Rounds {
     Box::new(move || {
         let client = evp.generate_in(name, name)?;

@@ -1,4 +1,4 @@
-//! The WTLS engine's primitives, by its own calls through the provider that records them.
+//! The WTLS engine's primitives, with the engine's calls, through the provider that records them.
 
 use super::symmetric::MAX_BYTES;
 use super::target::Wtls;
@@ -8,12 +8,12 @@ use crate::wtls::provider::Timed;
 use shakedown_wtls::crypto::{CryptoError, Group, Provider, PublicKeyRef};
 use shakedown_wtls::{BulkCipher, Curve, DhGroup, HashAlgorithm, PointForm};
 
-/// Randomness from OpenSSL's generator, as the endpoints have it. It does not fail once it is seeded.
+/// Random numbers from OpenSSL's generator, as in the endpoints. It does not fail once it is seeded.
 fn random(out: &mut [u8]) {
     let _ = openssl::rand::rand_bytes(out);
 }
 
-/// Makes the workload of something that only WTLS has.
+/// Creates the workload of a primitive that only WTLS has.
 pub fn prepare(target: Wtls) -> Result<Workload, Failure> {
     let provider = Timed::new()?;
     Ok(match target {
@@ -69,8 +69,8 @@ pub fn prepare(target: Wtls) -> Result<Workload, Failure> {
 
 type PrivateKey = <Timed as Provider>::PrivateKey;
 
-/// A certificate's key signs and agrees; the peer reads it, and makes a key of its own. Points are compressed, as they
-/// are in certificates and in all suites but the explicitly uncompressed ones.
+/// A certificate's key signs and agrees; the peer decodes it and generates its own key. Points are compressed, as in
+/// certificates and in all suites except the explicitly uncompressed ones.
 fn curve_round(provider: &Timed, curve: Curve, certified: &PrivateKey) -> Result<(), CryptoError> {
     let import = |key| {
         let point = provider.public_value(key, PointForm::Compressed)?;

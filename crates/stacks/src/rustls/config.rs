@@ -17,15 +17,15 @@ use shakedown_trace::suite::{Authentication, Mode, Protocol};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-/// Tickets that one full handshake leaves where TLS 1.3 is resumed: each resumes once.
+/// Tickets of one full handshake before TLS 1.3 resumptions: each ticket resumes once.
 const TICKETS_OF_A_SESSION: usize = 256;
 
-/// Sessions that a server on a network keeps, the oldest are forgotten.
+/// Maximum number of sessions of a server on a network; beyond it the oldest are removed.
 const MAX_SESSIONS: usize = 16_384;
 
 pub struct Configs {
     pub usual: Arc<ServerConfig>,
-    /// For the full handshake before a resumption: with a ticket in TLS 1.3.
+    /// For the full handshake before a resumption: with tickets in TLS 1.3.
     pub issuing: Arc<ServerConfig>,
 }
 
@@ -47,10 +47,10 @@ fn time(setup: &Setup) -> UnixTime {
     UnixTime::since_unix_epoch(Duration::from_secs(u64::try_from(setup.now_unix_s).unwrap_or(0)))
 }
 
-/// The provider with the suite's cipher and group, and nothing else to negotiate.
+/// The provider with only the suite's cipher and group.
 ///
-/// Up to TLS 1.2 a client's groups also say which curves the server's certificates may have (RFC 8422 section 5.1):
-/// a client names them after the group to use, and a server takes that group alone.
+/// Up to TLS 1.2 a client's list of groups also states the permitted curves of the server's certificates (RFC 8422
+/// section 5.1): a client lists them after the group of the exchange, and a server has only that group.
 fn provider(setup: &Setup, side: Side) -> Result<Arc<CryptoProvider>, SetupError> {
     let suite = &setup.suite;
     let mut provider = if setup.instrumented { provider::timed() } else { provider::bare() };
@@ -92,7 +92,7 @@ fn chain(identity: &Identity) -> (Vec<CertificateDer<'static>>, PrivateKeyDer<'s
     (chain, PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(identity.key.clone())))
 }
 
-/// What clients of a suite share, and the name that they check.
+/// The state that clients of a suite share, and the name that they verify.
 pub fn client(setup: &Setup) -> Result<(ClientConfig, ServerName<'static>), SetupError> {
     let provider = provider(setup, Side::Client)?;
     let server = setup.x509(Side::Server, NAME)?;
@@ -125,8 +125,8 @@ pub fn client(setup: &Setup) -> Result<(ClientConfig, ServerName<'static>), Setu
     Ok((config, name))
 }
 
-/// The configuration with a store of one connection's own. rustls resumes only where verifier and credentials are
-/// the very objects that the session was made with, which clones share.
+/// The configuration with a separate session store for one connection. rustls resumes only if verifier and credentials
+/// are the same objects as when the session was established; clones share them.
 pub fn with_sessions(config: &ClientConfig, setup: &Setup, sessions: Arc<OneSession>) -> ClientConfig {
     let by_id = match setup.suite.mode {
         Mode::Resumed => Tls12Resumption::SessionIdOnly,
@@ -139,7 +139,7 @@ pub fn with_sessions(config: &ClientConfig, setup: &Setup, sessions: Arc<OneSess
     config
 }
 
-/// What a server of a suite shares among its connections.
+/// The state that a server's connections share.
 pub fn server(setup: &Setup) -> Result<Configs, SetupError> {
     let provider = provider(setup, Side::Server)?;
     let own = setup.x509(Side::Server, NAME)?;
@@ -179,14 +179,14 @@ pub fn server(setup: &Setup) -> Result<Configs, SetupError> {
         let inner = aws_lc_rs::Ticketer::new().map_err(refused("make keys for tickets"))?;
         config.ticketer = Arc::new(TimedTickets { inner });
     }
-    // On a network a session that is spent needs a new ticket.
+    // On a network, a new ticket replaces the one that was used.
     config.send_tls13_tickets = setup.tickets.max(u32::from(resumes && network)) as usize;
     let mut issuing = config.clone();
     issuing.send_tls13_tickets = TICKETS_OF_A_SESSION;
     Ok(Configs { usual: Arc::new(config), issuing: Arc::new(issuing) })
 }
 
-/// Lines of a key log, as they are gathered.
+/// Collects the lines of a key log.
 #[derive(Debug)]
 struct Lines(crate::stack::KeyLog);
 

@@ -16,12 +16,12 @@ const HEADER: usize = 5;
 /// The longest protected record (RFC 5246 section 6.2.3; TLS 1.3 allows less).
 const MAX_RECORD: usize = 16_384 + 2_048;
 
-/// What a connection is made from when it first has something to do.
+/// The configuration of a connection until its first call, then the connection.
 enum Made {
     Client(Arc<ClientConfig>, ServerName<'static>),
     Server(Arc<ServerConfig>),
     Connection(Box<Connection>),
-    /// It could not be made.
+    /// Creating the connection failed.
     Nothing,
 }
 
@@ -29,7 +29,7 @@ pub struct RustlsEndpoint {
     side: Side,
     made: Made,
     marks: Option<Box<Marks>>,
-    /// Bytes that arrived and are no whole record yet.
+    /// Received bytes of an incomplete record.
     arrived: Vec<u8>,
     events: VecDeque<Event>,
     sessions: Option<Arc<OneSession>>,
@@ -64,7 +64,7 @@ impl RustlsEndpoint {
         }
     }
 
-    /// Runs `work` on the connection, with its marks the thread's current ones.
+    /// Runs `work` on the connection, with its marks as the thread's current ones.
     fn with<T>(&mut self, work: impl FnOnce(&mut Connection) -> T) -> Option<T> {
         let Self { marks, made, .. } = self;
         let connection = match made {
@@ -74,7 +74,7 @@ impl RustlsEndpoint {
         Some(Marks::scope(marks, || work(connection)))
     }
 
-    /// Makes the connection, if it is not made yet: a client's first flight with it.
+    /// Creates the connection if it does not exist, which for a client builds the first flight.
     fn begin(&mut self) {
         let made = match std::mem::replace(&mut self.made, Made::Nothing) {
             Made::Client(config, name) => {
@@ -106,14 +106,14 @@ impl RustlsEndpoint {
         self.end(CloseReason::Failed(Failure { side: self.side, state, alert, reason }));
     }
 
-    /// Says so once.
+    /// Reports the end of the connection once.
     fn end(&mut self, reason: CloseReason) {
         if !std::mem::replace(&mut self.closed, true) {
             self.events.push_back(Event::Closed(reason));
         }
     }
 
-    /// Hands one record over, or what can't be one.
+    /// Processes one record, or bytes that cannot be one.
     fn take(&mut self, record: &[u8]) {
         if recorder::is_recording()
             && let Some(marks) = self.marks.as_deref_mut()
@@ -124,7 +124,7 @@ impl RustlsEndpoint {
         let outcome = self.with(|connection| {
             let mut rest = record;
             while !rest.is_empty() {
-                // Reading from a slice fails only where rustls's own buffer is full.
+                // Reading from a slice fails only if rustls's own buffer is full.
                 match connection.read_tls(&mut rest) {
                     Ok(0) | Err(_) => break,
                     Ok(_) => {}
@@ -161,7 +161,7 @@ impl RustlsEndpoint {
             return;
         }
         let mut data = vec![0; bytes];
-        // As many bytes as rustls said it holds.
+        // The number of bytes that rustls has reported.
         let read =
             self.with(|connection| connection.reader().read(&mut data)).and_then(Result::ok).unwrap_or(0);
         data.truncate(read);
@@ -185,7 +185,7 @@ impl Endpoint for RustlsEndpoint {
         let mut start = 0;
         while let Some(header) = arrived.get(start..start + HEADER) {
             let length = HEADER + usize::from(u16::from_be_bytes([header[3], header[4]]));
-            // What is longer than any record is none: rustls says so by its own alert.
+            // Longer than any record, so not a record: rustls reports it with its own alert.
             let length = if length > HEADER + MAX_RECORD { arrived.len() - start } else { length };
             let Some(record) = arrived.get(start..start + length) else { break };
             if self.closed {

@@ -1,16 +1,15 @@
-//! Message boundaries of a rustls connection, worked out from outside.
+//! Message boundaries of a rustls connection, detected from outside.
 //!
-//! rustls has no hook per message. What it does have are the objects of its `CryptoProvider`: the transcript
-//! hash is given each handshake message whole, record protection is called once a record, and keys change
-//! where the key schedule changes them. Together with the records that enter and leave the connection they
-//! determine which message is being processed.
+//! rustls has no callback per message. But its `CryptoProvider` consists of objects that it calls: the transcript hash
+//! gets each handshake message as a whole, record protection is called once per record, and the key schedule derives
+//! the keys when they change. Together with the records that enter and leave the connection, these calls determine
+//! which message is being processed.
 //!
-//! Rules, where they differ from what libssl's callbacks say (see [`super`] for what that means to a
-//! comparison):
+//! Differences from libssl's callbacks (see [`super`] for their effect on a comparison):
 //!
-//! - a message sent is marked when it has been encoded, a message received when it is hashed, which rustls does
-//!   at the start of most handlers, and after the check for CertificateVerify and Finished;
-//! - what is derived right after ServerHello (TLS 1.3) and ClientKeyExchange (TLS 1.2) belongs to them;
+//! - a sent message is marked when it has been encoded; a received message when it is hashed, which rustls does at the
+//!   start of most handlers, but for CertificateVerify and Finished after the check;
+//! - secrets that are derived directly after ServerHello (TLS 1.3) and ClientKeyExchange (TLS 1.2) belong to them;
 //! - a record's header and tag, and the time of its protection, belong to the last message in it.
 
 use shakedown_trace::{MessageName, Side, recorder};
@@ -20,7 +19,7 @@ use std::collections::VecDeque;
 const HEADER: usize = 5;
 /// Bytes of a handshake message's type and length.
 const MESSAGE_HEADER: usize = 4;
-/// A compatibility record, and the real one of TLS 1.2 before protection.
+/// A compatibility record, and the actual one of TLS 1.2 before protection.
 const CHANGE_CIPHER_SPEC_BYTES: u32 = 6;
 const CHANGE_CIPHER_SPEC: u8 = 20;
 const HANDSHAKE: u8 = 22;
@@ -30,22 +29,22 @@ const NEW_SESSION_TICKET: u8 = 4;
 const MESSAGE_HASH: u8 = 254;
 
 thread_local! {
-    /// The connection that has the processor on this thread.
+    /// The marks of the connection that runs on this thread.
     static CURRENT: RefCell<Option<Box<Marks>>> = const { RefCell::new(None) };
 }
 
-/// A handshake message of the peer that has been read and not been hashed yet.
+/// A handshake message of the peer that has been read and not yet hashed.
 struct Incoming {
     kind: u8,
     length: usize,
-    /// On the wire, as far as its records have been read.
+    /// Bytes on the wire, of the records that have been read.
     bytes: u32,
 }
 
-/// A message of ours that has been encoded and not been written yet.
+/// A message of this side that has been encoded and not yet written.
 enum Outgoing {
     Handshake {
-        /// Bytes of the message that no record has carried yet.
+        /// Bytes of the message that are not in a record yet.
         left: usize,
         bytes: u32,
     },
@@ -54,28 +53,28 @@ enum Outgoing {
     Hello,
 }
 
-/// What is remembered of a connection between the provider's calls.
+/// A connection's state between the provider's calls.
 pub struct Marks {
     side: Side,
     tls13: bool,
     incoming: VecDeque<Incoming>,
-    /// The bytes so far of a peer's message that continues in the next record.
+    /// The received bytes of a peer's message that continues in the next record.
     partial: Vec<u8>,
     partial_bytes: u32,
     record_bytes: u32,
-    /// The peer protects its records (TLS 1.2, where their type does not say so).
+    /// The peer's records are protected (TLS 1.2, in which the record type does not show it).
     peer_protects: bool,
     outgoing: VecDeque<Outgoing>,
-    /// Plaintext lengths of the records that were protected and not written yet; `None`: no handshake message.
+    /// Plaintext lengths of the records that have been protected and not yet written; `None`: no handshake message.
     protected: VecDeque<Option<usize>>,
-    /// Work that follows belongs to the message before, until keys change.
+    /// The work that follows belongs to the message before, until keys change.
     tail: bool,
     changed: bool,
-    /// It has been written, so that records after it are protected (TLS 1.2).
+    /// ChangeCipherSpec has been written, so later records are protected (TLS 1.2).
     protects: bool,
 }
 
-/// Updates the marks of the connection that has the processor, if one is being recorded.
+/// Updates the marks of the connection that runs on this thread, if it is being recorded.
 pub fn update_marks(update: impl FnOnce(&mut Marks)) {
     if recorder::is_recording() {
         CURRENT.with_borrow_mut(|current| current.as_deref_mut().map(update));
@@ -108,7 +107,7 @@ impl Marks {
         result
     }
 
-    /// A record is about to be handed to the connection.
+    /// A record will be passed to the connection.
     pub fn record(&mut self, kind: u8, body: &[u8]) {
         recorder::boundary();
         self.record_bytes = u32::try_from(HEADER + body.len()).unwrap_or(u32::MAX);
@@ -122,7 +121,7 @@ impl Marks {
         }
     }
 
-    /// Takes the messages of one handshake record, whose plaintext is given.
+    /// Processes the messages of one handshake record, from its plaintext.
     pub fn read(&mut self, plaintext: &[u8]) {
         let overhead = self.record_bytes.saturating_sub(u32::try_from(plaintext.len()).unwrap_or(u32::MAX));
         let mut rest = plaintext;
@@ -155,11 +154,12 @@ impl Marks {
         }
     }
 
-    /// The transcript was given `data`.
+    /// `data` has been added to the transcript hash.
     pub fn hashed(&mut self, data: &[u8]) {
         let Some(length) = message_length(data) else { return };
         let kind = data[0];
-        // A ClientHello whose length says more than there is, is a binder's; 254 stands for a first hello.
+        // A ClientHello that is shorter than its length is hashed for a binder; 254 stands for the hash of a first
+        // hello.
         if length != data.len() || kind == MESSAGE_HASH {
             return;
         }
@@ -169,20 +169,20 @@ impl Marks {
             recorder::received(name, message.bytes);
             return;
         }
-        // The client's own hello is hashed late, with the hash that ServerHello names; it was marked when made.
+        // The client hashes its own hello late, when ServerHello selects the hash; it was marked when it was built.
         if kind == CLIENT_HELLO {
             return;
         }
         self.sent(name, length);
     }
 
-    /// A client's first flight has been made.
+    /// A client's first flight has been built.
     pub fn hello(&mut self) {
         recorder::sent(MessageName::ClientHello, recorder::UNSIZED);
         self.outgoing.push_back(Outgoing::Hello);
     }
 
-    /// What has been written, whole records.
+    /// Complete records have been written.
     pub fn unit(&mut self, mut bytes: &[u8]) {
         while let Some((header, rest)) = bytes.split_first_chunk::<HEADER>() {
             let body = usize::from(u16::from_be_bytes([header[3], header[4]]));
@@ -191,7 +191,7 @@ impl Marks {
         }
     }
 
-    /// A message of ours has been encoded.
+    /// A message of this side has been encoded.
     fn sent(&mut self, name: MessageName, length: usize) {
         recorder::sent(name, recorder::UNSIZED);
         self.outgoing.push_back(Outgoing::Handshake { left: length, bytes: 0 });
@@ -205,7 +205,7 @@ impl Marks {
         }
     }
 
-    /// TLS 1.2's PRF is about to run under `label`.
+    /// TLS 1.2's PRF will run with `label`.
     pub fn prf(&mut self, label: &[u8]) {
         let own: &[u8] = match self.side {
             Side::Client => b"client finished",
@@ -222,7 +222,7 @@ impl Marks {
         }
     }
 
-    /// TLS 1.3 has made keys to write with: the handshake's first, the application's later.
+    /// TLS 1.3 has derived keys for writing: first those of the handshake, later those of application data.
     pub fn write_keys(&mut self) {
         if !self.changed {
             self.tail = false;
@@ -231,12 +231,12 @@ impl Marks {
         }
     }
 
-    /// A record has been protected; `handshake` is the length of its plaintext where it holds messages.
+    /// A record has been protected; `handshake` is the length of its plaintext if it contains handshake messages.
     pub fn protected(&mut self, handshake: Option<usize>) {
         self.protected.push_back(handshake);
     }
 
-    /// Our ChangeCipherSpec stands before the next message of ours.
+    /// This side's ChangeCipherSpec precedes its next message.
     fn change_cipher_spec(&mut self) {
         if !std::mem::replace(&mut self.changed, true) {
             recorder::sent(MessageName::ChangeCipherSpec, CHANGE_CIPHER_SPEC_BYTES);
@@ -286,14 +286,14 @@ impl Marks {
     }
 }
 
-/// The length of the message that starts with `bytes`, header included, once its header is there.
+/// The length of the message that starts with `bytes`, including the header; `None` if the header is incomplete.
 fn message_length(bytes: &[u8]) -> Option<usize> {
     let [_, high, middle, low, ..] = *bytes else { return None };
     let body = usize::from(high) << 16 | usize::from(middle) << 8 | usize::from(low);
     Some(MESSAGE_HEADER + body)
 }
 
-/// Takes the first of a queue where it is what is wanted.
+/// Removes and returns the first element of a queue if it satisfies `wanted`.
 fn pop_if<T>(queue: &mut VecDeque<T>, wanted: impl FnOnce(&T) -> bool) -> Option<T> {
     if queue.front().is_some_and(wanted) { queue.pop_front() } else { None }
 }

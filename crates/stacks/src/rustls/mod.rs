@@ -1,16 +1,16 @@
-//! rustls over aws-lc-rs, as it is published: TLS 1.2 and 1.3.
+//! rustls with aws-lc-rs, as published: TLS 1.2 and 1.3.
 //!
-//! The stack is not modified. Its `CryptoProvider` is wrapped for timing (`provider`) and its messages are told apart
-//! by what the wrappers see (`marks`). What a comparison with OpenSSL must keep in mind:
+//! The stack is not modified. Its `CryptoProvider` is wrapped for timing (`provider`), and its messages are detected
+//! from the wrappers' calls (`marks`). Differences that affect a comparison with OpenSSL:
 //!
-//! 1. A client checks the server's chain when it reads ServerHelloDone in TLS 1.2, and so with ServerKeyExchange's
-//!    signature; in TLS 1.3 when it reads CertificateVerify, but that check is attributed to Certificate here.
-//! 2. EncryptedExtensions to Finished (TLS 1.3) and ServerHello to ServerHelloDone (TLS 1.2) leave in one record: its
-//!    header and tag, and the time of its protection, are the last message's.
-//! 3. aws-lc-rs decodes a peer's key inside derivation and verification: there is no `import`.
-//! 4. A resumed TLS 1.3 server derives the early traffic secret even where no early data are sent.
-//! 5. A server renews a TLS 1.2 ticket when it is resumed (RFC 5077 section 3.3 allows it): a NewSessionTicket more.
-//! 6. Randomness is aws-lc's own, so no seed reaches it.
+//! 1. 1. In TLS 1.2 a client verifies the server's chain when it reads ServerHelloDone, together with
+//!    ServerKeyExchange's signature; in TLS 1.3 when it reads CertificateVerify, but the time is attributed to
+//!    Certificate here. 2. EncryptedExtensions to Finished (TLS 1.3) and ServerHello to ServerHelloDone (TLS 1.2) are
+//!    sent in one record: its header and tag, and the time of its protection, are attributed to the last message. 3.
+//!    aws-lc-rs decodes a peer's key inside derivation and verification: there is no `import`. 4. A resumed TLS 1.3
+//!    server derives the early traffic secret even if no early data are sent. 5. A server renews a TLS 1.2 ticket at
+//!    each resumption (RFC 5077 section 3.3 permits it): one more NewSessionTicket. 6. aws-lc has its own random number
+//!    generator, so seeds have no effect.
 
 mod config;
 mod endpoint;
@@ -30,9 +30,9 @@ use shakedown_trace::suite::Protocol;
 use shakedown_trace::{Endpoint, Session, Side, StackId, Suite};
 use std::sync::Arc;
 
-/// As results and options write it.
+/// The name in results and options.
 const NAME: &str = "rustls";
-/// Of the crate that the workspace's lock file pins; a test holds the two together.
+/// The version of the crate in the workspace's lock file; a test compares both.
 const VERSION: &str = "0.23.43";
 
 pub struct Rustls;

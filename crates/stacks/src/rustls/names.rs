@@ -1,13 +1,13 @@
-//! Suite names in rustls's words, and what rustls can't do.
+//! rustls's names for the parts of a suite, and the suites that it supports.
 
 use rustls::{AlertDescription, CipherSuite, Connection, Error, HandshakeKind, NamedGroup, ProtocolVersion};
 use shakedown_trace::endpoint::Negotiated;
 use shakedown_trace::suite::{Cipher, Group, KeyExchange, KeyType, Protocol, TlsCipher};
 use shakedown_trace::{Side, Suite};
 
-/// The alert that a failure was told by, or that told it.
+/// The alert that was sent or received for a failure.
 pub fn alert(error: &Error) -> Option<String> {
-    // Which alert rustls sends for most errors is private to it: what was sent stands in the bytes.
+    // rustls does not publish which alert it sends for most errors; it is visible in the sent bytes.
     let description = match error {
         Error::AlertReceived(description) => *description,
         Error::InvalidCertificate(reason) => AlertDescription::from(reason.clone()),
@@ -22,7 +22,7 @@ pub fn alert(error: &Error) -> Option<String> {
     Some(shakedown_trace::alert::name(description.into()))
 }
 
-/// Protocol, key exchange, cipher and rustls's name of what they are together.
+/// Protocol, key exchange and cipher, with rustls's name of the combination.
 const CIPHERS: [(Protocol, KeyExchange, TlsCipher, CipherSuite); 9] = {
     use CipherSuite as Name;
     use KeyExchange::{EcdheEcdsa, EcdheRsa, Ephemeral};
@@ -47,12 +47,12 @@ pub fn cipher_suite(suite: &Suite) -> Option<CipherSuite> {
     CIPHERS.iter().find(|row| (row.0, row.1, row.2) == asked).map(|row| row.3)
 }
 
-/// Key exchange and cipher of what rustls negotiated.
+/// Key exchange and cipher of rustls's cipher suite.
 pub fn parts(suite: CipherSuite) -> Option<(KeyExchange, TlsCipher)> {
     CIPHERS.iter().find(|row| row.3 == suite).map(|row| (row.1, row.2))
 }
 
-/// rustls's groups and the suite vocabulary's names for them.
+/// rustls's groups and their names in suites.
 const GROUPS: [(&str, NamedGroup); 7] = [
     ("x25519", NamedGroup::X25519),
     ("p256", NamedGroup::secp256r1),
@@ -72,7 +72,7 @@ pub fn known_group(name: NamedGroup) -> Option<Group> {
     GROUPS.iter().find(|row| row.1 == name).and_then(|row| Group::from_name(row.0))
 }
 
-/// The curves of certificates that a client must name among its groups.
+/// The curves of certificates that a client must list among its groups.
 pub fn certificate_groups(suite: &Suite, side: Side) -> impl Iterator<Item = Group> {
     let names_them = side == Side::Client && suite.protocol == Protocol::Tls12;
     let curve = |key: &KeyType| match key {
@@ -82,7 +82,7 @@ pub fn certificate_groups(suite: &Suite, side: Side) -> impl Iterator<Item = Gro
     suite.keys.iter().filter(move |_| names_them).filter_map(curve)
 }
 
-/// What a finished handshake came to; `None` while it goes on.
+/// The result of a completed handshake; `None` before.
 pub fn negotiated(connection: &Connection) -> Option<Negotiated> {
     if connection.is_handshaking() {
         return None;
@@ -139,7 +139,7 @@ pub fn supports(suite: &Suite) -> Result<(), String> {
     for key in &suite.keys {
         let accepted = match key {
             KeyType::Rsa { bits, exponent_3 } => *bits >= 2048 && !exponent_3,
-            // rustls has signatures of P-521, but no group to tell a TLS 1.2 server so.
+            // rustls supports signatures with P-521, but has no such group to announce to a TLS 1.2 server.
             KeyType::Ec(curve) if curve.name() == "p521" => suite.protocol == Protocol::Tls13,
             KeyType::Ec(curve) => matches!(curve.name(), "p256" | "p384"),
             KeyType::Ed25519 => true,

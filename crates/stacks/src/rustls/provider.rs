@@ -1,7 +1,7 @@
-//! rustls's cryptography, timed: every object of a `CryptoProvider` in a wrapper that writes down what ran.
+//! rustls's cryptography, timed: every object of a `CryptoProvider` in a wrapper that records its operations.
 //!
-//! All wrappers are here, because rustls 0.24 changes these traits. They are made once and live as long as the
-//! program, as the traits ask for `&'static` objects. A bare connection takes the provider inside.
+//! All wrappers are here, because rustls 0.24 changes these traits. They are created once and never freed, because the
+//! traits require `&'static` objects. A bare connection uses the inner provider.
 
 use super::marks::{Marks, update_marks};
 use super::names::{known_group, parts};
@@ -31,12 +31,12 @@ use shakedown_trace::suite::{KeyFamily, Protocol, TlsCipher};
 use shakedown_trace::{MessageName, Operation, Primitive, recorder};
 use std::sync::{Arc, OnceLock};
 
-/// The provider that both kinds of connection are made from.
+/// The provider without wrappers.
 pub fn bare() -> CryptoProvider {
     aws_lc_rs::default_provider()
 }
 
-/// The same with every object wrapped.
+/// The provider with every object wrapped.
 pub fn timed() -> CryptoProvider {
     static TIMED: OnceLock<CryptoProvider> = OnceLock::new();
     TIMED.get_or_init(wrap).clone()
@@ -70,7 +70,7 @@ fn symmetric(operation: Operation, algorithm: &'static str) -> Primitive {
 
 // ---------------------------------------------------------------------------------------------- key exchange
 
-/// What work in a group is called, and whether the group is a KEM.
+/// The names of operations in a group, and whether the group is a KEM.
 #[derive(Clone, Copy, Debug)]
 struct GroupNames {
     family: KeyFamily,
@@ -141,7 +141,7 @@ impl ActiveKeyExchange for Exchange {
     }
 
     fn complete_hybrid_component(self: Box<Self>, peer: &[u8]) -> Result<SharedSecret, Error> {
-        // The classical half alone: the server chose it over the hybrid.
+        // Only the classical half, which the server chose instead of the hybrid.
         let names =
             self.inner.hybrid_component().and_then(|(group, _)| group_names(group)).unwrap_or(self.names);
         recorder::timed(names.primitive(Operation::Derive), 0, || self.inner.complete_hybrid_component(peer))
@@ -179,10 +179,11 @@ impl SigningKey for TimedKey {
         let inner = self.inner.choose_scheme(offered)?;
         let primitive = match self.inner.public_key() {
             Some(key) => {
-                // Keys come from the suite's vocabulary or a user's own certificate, which was checked with it.
+                // Keys are of a suite's types, or from a user's certificate, which was checked against the suite.
                 let spki = key.as_ref();
                 let holds = |id: &AlgorithmIdentifier| spki.windows(id.len()).take(8).any(|at| at == &id[..]);
-                // SubjectPublicKeyInfo of RSA: 24 bytes before RSAPublicKey for any modulus of 1,024 to 16,384 bits.
+                // In the SubjectPublicKeyInfo of RSA, 24 bytes precede the RSAPublicKey for a modulus of 2,048 bits or
+                // more.
                 signature_primitive(Operation::Sign, holds, spki.get(24..).unwrap_or_default())
             }
             None => Primitive::new(Operation::Sign, "unknown", ""),
@@ -215,7 +216,7 @@ impl Signer for TimedSigner {
     }
 }
 
-/// Keys that name their parameters in their algorithm's identifier.
+/// Keys whose algorithm identifier contains their parameters.
 const CURVES: [(AlgorithmIdentifier, &str, &str); 4] = [
     (alg_id::ECDSA_P256, "ecdsa", "p256"),
     (alg_id::ECDSA_P384, "ecdsa", "p384"),
@@ -223,7 +224,8 @@ const CURVES: [(AlgorithmIdentifier, &str, &str); 4] = [
     (alg_id::ED25519, "eddsa", "ed25519"),
 ];
 
-/// The primitive of a key of whose identifier `is` tells; RSA's, where no curve's is it, says its size by itself.
+/// The primitive of a key; `is` compares its algorithm identifier. If no curve's matches, the key is RSA, whose size
+/// follows from the key.
 fn signature_primitive(
     operation: Operation,
     is: impl Fn(&AlgorithmIdentifier) -> bool,
@@ -235,7 +237,7 @@ fn signature_primitive(
     }
 }
 
-/// The suite vocabulary's name of an RSAPublicKey (RFC 8017 appendix A.1.1).
+/// The RSAPublicKey's (RFC 8017 appendix A.1.1) name in suites.
 fn rsa_name(public_key: &[u8]) -> &'static str {
     let bits = rsa_modulus(public_key).map_or(0, |modulus| {
         let significant = modulus.iter().skip_while(|byte| **byte == 0);
@@ -258,7 +260,7 @@ fn rsa_modulus(public_key: &[u8]) -> Option<&[u8]> {
     Some(modulus)
 }
 
-/// The content of the element that `bytes` start with, and what follows it.
+/// The content of the first DER element in `bytes`, and the bytes after it.
 fn der(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (&first, rest) = bytes.get(1..)?.split_first()?;
     let (length, rest) = match first {
@@ -312,7 +314,7 @@ fn verifiers(algorithms: WebPkiSupportedAlgorithms) -> WebPkiSupportedAlgorithms
 
 // -------------------------------------------------------------------------------------------- cipher suites
 
-/// What a suite's symmetric work is called.
+/// The names of a suite's symmetric operations.
 #[derive(Clone, Copy)]
 struct Names {
     cipher: &'static str,
@@ -394,7 +396,7 @@ impl Hash for TimedHash {
 struct TimedContext {
     inner: Box<dyn Context>,
     names: Names,
-    /// What it is given are the messages of the handshake; a fork's updates are trials.
+    /// The input consists of handshake messages; a fork's input is tentative.
     transcript: bool,
 }
 
@@ -448,7 +450,8 @@ impl Hkdf for TimedHkdf {
         self.extract(secret.len(), || self.inner.extract_from_secret(salt, secret))
     }
 
-    // `extract_from_kx_shared_secret` keeps its default: it completes the exchange, timed by itself, and extracts.
+    // `extract_from_kx_shared_secret` keeps its default: it completes the exchange, which is timed itself, and
+    // extracts.
 
     fn expander_for_okm(&self, okm: &OkmBlock) -> Box<dyn HkdfExpander> {
         Box::new(Expander { inner: self.inner.expander_for_okm(okm), names: self.names })
@@ -504,7 +507,7 @@ impl Prf for TimedPrf {
         label: &[u8],
         seed: &[u8],
     ) -> Result<(), Error> {
-        // Done in two steps, so that the derivation stands beside the PRF and not within it.
+        // In two steps, so that the derivation is timed separately from the PRF.
         let secret = exchange.complete_for_tls_version(peer, &rustls::version::TLS12)?;
         recorder::timed(symmetric(Operation::Prf, self.names.prf), length(output.len()), || {
             self.inner.for_secret(output, secret.secret_bytes(), label, seed);

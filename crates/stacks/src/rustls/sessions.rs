@@ -1,8 +1,8 @@
-//! Sessions that a measurement offers again and again.
+//! Sessions that a measurement resumes repeatedly.
 //!
-//! rustls removes a server's session when it is resumed; a repetition must find what the one before it found, so the
-//! server's store here keeps what it is asked for. A TLS 1.3 ticket resumes once (RFC 8446 appendix C.4), on rustls's
-//! client always: a session holds as many tickets as the server issued, and says when they are spent.
+//! rustls removes a server's session when it is resumed. All repetitions must have the same conditions, so the server's
+//! store here keeps it. A TLS 1.3 ticket is used once (RFC 8446 appendix C.4), always so by rustls's client: a session
+//! contains all tickets that the server issued, and reports when they are spent.
 
 use rustls::NamedGroup;
 use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
@@ -12,17 +12,17 @@ use shakedown_trace::{Operation, Primitive, recorder};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What a client can resume.
+/// A session that a client can resume.
 #[derive(Clone, Debug)]
 pub enum Resumable {
-    /// By session ID or ticket, as often as is wanted.
+    /// By session ID or ticket, any number of times.
     Tls12(Tls12ClientSessionValue),
-    /// By pre-shared key: tickets that have not been used. Clones share them.
+    /// By pre-shared key: unused tickets. Clones share them.
     Tls13(Arc<Mutex<Vec<Tls13ClientSessionValue>>>),
 }
 
 impl Resumable {
-    /// True where nothing is left to offer.
+    /// True if no ticket is left.
     pub fn is_spent(&self) -> bool {
         match self {
             Self::Tls12(_) => false,
@@ -35,7 +35,7 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// One connection's store: what it offers, and what it was given.
+/// One connection's store: the session that it offers, and the one that it receives.
 #[derive(Debug, Default)]
 pub struct OneSession {
     offered: Option<Resumable>,
@@ -47,7 +47,7 @@ impl OneSession {
         Arc::new(Self { offered, given: Mutex::default() })
     }
 
-    /// The session that the server gave, if it has.
+    /// The session that the server has issued, if any.
     pub fn given(&self) -> Option<Resumable> {
         lock(&self.given).clone()
     }
@@ -89,10 +89,10 @@ impl ClientSessionStore for OneSession {
     }
 }
 
-/// Sessions that a server keeps at the most; the oldest are not worth more than memory.
+/// Maximum number of a server's sessions; beyond it the oldest are removed.
 const MAX_SESSIONS: usize = 10_000;
 
-/// A server's sessions, which stay when they are resumed.
+/// A server's sessions, which remain after a resumption.
 #[derive(Debug, Default)]
 pub struct KeptSessions {
     sessions: Mutex<HashMap<Vec<u8>, Vec<u8>>>,
@@ -121,7 +121,7 @@ impl StoresServerSessions for KeptSessions {
     }
 }
 
-/// Tickets as aws-lc-rs seals them (AES-256-CBC and HMAC-SHA256, RFC 5077 section 4), timed.
+/// Tickets as aws-lc-rs encrypts them (AES-256-CBC and HMAC-SHA256, RFC 5077 section 4), timed.
 #[derive(Debug)]
 pub struct TimedTickets {
     pub inner: Arc<dyn ProducesTickets>,

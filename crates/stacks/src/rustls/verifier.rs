@@ -1,5 +1,5 @@
-//! Verifiers that say where the check of a CertificateVerify begins; the checks are webpki's, and so is what is left to
-//! the traits' defaults.
+//! Verifiers that report where the check of a CertificateVerify begins. The checks, and the traits' default methods,
+//! are webpki's.
 
 use super::marks::update_marks;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -20,7 +20,7 @@ impl<V: ?Sized> Observed<V> {
     }
 }
 
-/// The chain has been checked, which belongs to Certificate; the signature over the handshake comes next.
+/// The chain has been verified, which belongs to Certificate; the signature of the handshake is next.
 fn signature_begins() {
     update_marks(|marks| {
         if marks.next_is(MessageName::CertificateVerify) {
@@ -29,7 +29,7 @@ fn signature_begins() {
     });
 }
 
-/// What both kinds of verifiers have, in the words of both traits.
+/// The methods that both kinds of verifiers share.
 macro_rules! observed_signatures {
     () => {
         fn verify_tls12_signature(

@@ -1,4 +1,4 @@
-//! A suite in the engine's words.
+//! Configurations of the engine for a suite.
 
 use super::Options;
 use super::provider::Timed;
@@ -16,10 +16,10 @@ use shakedown_wtls::{
 };
 use std::sync::Arc;
 
-/// Sessions a server keeps: more than anything here has open at a time.
+/// Maximum number of a server's sessions, more than are ever in use at once.
 const SESSIONS: usize = 1024;
 
-/// Names sessions and keeps none.
+/// Creates session IDs and stores nothing.
 struct StatelessSessions;
 
 impl SessionStore for StatelessSessions {
@@ -32,11 +32,11 @@ impl SessionStore for StatelessSessions {
     fn remove(&self, _: &SessionId) {}
 }
 
-/// What shared-secret suites share, and its name.
+/// The secret of shared-secret suites, and its name.
 const SHARED_SECRET: &[u8; 20] = b"shakedown lab secret";
 const SHARED_SECRET_NAME: &str = "Client_identity";
 
-/// The engine's number for a suite's key exchange, limited in size where the specification has a limit that fits.
+/// The engine's number of a suite's key exchange, one with a size limit if the specification has one that fits.
 pub fn key_exchange(suite: &Suite) -> KeyExchangeSuite {
     let rsa_bits = match suite.keys.first() {
         Some(KeyType::Rsa { bits, .. }) => *bits,
@@ -67,7 +67,7 @@ pub fn key_exchange(suite: &Suite) -> KeyExchangeSuite {
 /// Cipher and MAC by the specification's numbers.
 pub fn cipher_suite(suite: &Suite) -> CipherSuite {
     let Cipher::Wtls(bulk, mac) = suite.cipher else { return CipherSuite::RC5_SHA };
-    // Both tables are the specification's; a test walks through all of both.
+    // Both tables follow the specification; a test compares all entries.
     let bulk = BulkCipher::from_number(bulk.number()).unwrap_or(BulkCipher::Rc5Cbc);
     let mac = MacAlgorithm::from_number(mac.number()).unwrap_or(MacAlgorithm::Sha);
     CipherSuite { bulk, mac }
@@ -81,7 +81,7 @@ fn failed(error: impl Into<CertsError>) -> SetupError {
     SetupError::Certs(error.into())
 }
 
-/// What a certified suite's client offers: its curve tells the server which certificate fits.
+/// The key exchange that a client offers. Its curve determines the server's certificate.
 fn offer(suite: &Suite, options: Options) -> Result<KeyExchangeId, SetupError> {
     let of_curve =
         |name| curve(name).map(|curve| ParameterSpecifier::of_curve(curve, options.private_curves));
@@ -128,7 +128,7 @@ fn identity(provider: &Timed, presented: &AnyIdentity, suite: &Suite) -> Result<
     let name = suite.keys.first().map_or("", |key| key.standard_name());
     let identity = Identity::new(presented.wtls_chain().map_err(failed)?, provider.private_key(key, name))
         .map_err(failed)?;
-    // A root whose name is too long to send is asked for by the hash of its key.
+    // If a root's name is too long to send, the root is identified by the hash of its key.
     Ok(match presented {
         AnyIdentity::Wtls(_) => identity,
         AnyIdentity::X509(_) => identity.with_authority(Identifier::KeyHash(
@@ -137,7 +137,7 @@ fn identity(provider: &Timed, presented: &AnyIdentity, suite: &Suite) -> Result<
     })
 }
 
-/// What the client presents. One that is only asked for a certificate answers without.
+/// The client's certificates. If authentication is only `requested`, the client presents none.
 fn client_identity(setup: &Setup) -> Option<&AnyIdentity> {
     setup.identities.client.as_ref().filter(|_| setup.suite.authentication == Some(Authentication::Mutual))
 }
@@ -178,7 +178,7 @@ pub fn server(provider: &Timed, setup: &Setup, options: Options) -> Result<Serve
     config.settings.private_curves = options.private_curves;
     config.settings.distinguish_record_errors = options.distinguish_record_errors;
     config.settings.max_datagram_bytes = setup.largest_datagram_bytes;
-    // A full handshake gets a session ID, as from any server that could resume it, but leaves nothing behind.
+    // A full handshake gets a session ID, as from any server that could resume it, but the session is not stored.
     config.sessions = match suite.is_resumption() {
         true => Arc::new(MemorySessions::new(SESSIONS)),
         false => Arc::new(StatelessSessions),
@@ -211,7 +211,7 @@ pub fn server(provider: &Timed, setup: &Setup, options: Options) -> Result<Serve
     Ok(config)
 }
 
-/// A key of RSA_anon, generated beforehand.
+/// A temporary key of RSA_anon, generated beforehand.
 fn temporary_key(
     provider: &Timed,
     pkcs8: &[u8],

@@ -17,19 +17,19 @@ use shakedown_wtls::{
 };
 use std::sync::Arc;
 
-/// What connections of one suite have in common.
+/// The state that connections of one suite share.
 pub struct Environment {
     pub suite: Suite,
     pub provider: Timed,
-    /// What time it is when a driver's clock stands at zero.
+    /// The time, in seconds since 1970, at which the driver's time is zero.
     pub epoch_unix_s: u64,
 }
 
 impl Environment {
-    /// Gives `work` the context of one call into the engine.
+    /// Calls `work` with the context of one call of the engine.
     pub fn call<T>(&self, now: Time, work: impl FnOnce(&mut Context<'_, Timed>) -> T) -> T {
         let mut random = |out: &mut [u8]| {
-            // OpenSSL's generator does not fail once it is seeded, and it is before anything is timed.
+            // OpenSSL's generator does not fail once it is seeded, which happens before any measurement.
             let _ = shakedown_ossl::random::fill(out);
         };
         let mut context = Context {
@@ -41,7 +41,7 @@ impl Environment {
         work(&mut context)
     }
 
-    /// One of the engine's events in the words of all stacks; `None` for what they have no word for.
+    /// Converts an event of the engine; `None` if there is no corresponding event.
     pub fn event(&self, side: Side, open: bool, event: EngineEvent) -> Option<Event> {
         match event {
             EngineEvent::Established(established) => {
@@ -104,7 +104,7 @@ fn state(open: bool) -> &'static str {
     if open { "open" } else { "handshaking" }
 }
 
-/// Cipher and MAC in the words of suite names.
+/// Cipher and MAC as in suite names.
 fn cipher(found: CipherSuite) -> Option<Cipher> {
     let bulk = WtlsBulk::ALL.into_iter().find(|row| row.0.number() == found.bulk.number())?.0;
     let mac = WtlsMac::ALL.into_iter().find(|row| row.0.number() == found.mac.number())?.0;
@@ -131,7 +131,7 @@ fn group(kind: KeyKind) -> Option<Group> {
     }
 }
 
-/// Why the engine did not take data.
+/// Converts the engine's error for rejected data.
 pub fn write_error(side: Side, closed: bool, error: &EngineWriteError) -> WriteError {
     match error {
         EngineWriteError::NotOpen if closed => WriteError::Closed { side },
@@ -141,7 +141,7 @@ pub fn write_error(side: Side, closed: bool, error: &EngineWriteError) -> WriteE
     }
 }
 
-/// The engine's two faces. A client begins to speak as soon as it exists, so it is made late.
+/// The engine's two types of connections. A client builds its first flight when it is created, so it is created late.
 enum Engine {
     Waiting(Arc<ClientConfig<Timed>>, Option<shakedown_wtls::Session>),
     Client(Box<Client<Timed>>),
@@ -155,7 +155,7 @@ pub struct WtlsEndpoint {
     truncated: bool,
 }
 
-/// Calls the same method on whichever engine there is.
+/// Calls the same method on either engine.
 macro_rules! on_engine {
     ($engine:expr, $name:ident => $call:expr, waiting: $waiting:expr) => {
         match $engine {
@@ -180,7 +180,7 @@ impl WtlsEndpoint {
         Self { environment, engine, truncated: false }
     }
 
-    /// Gives `work` the engine and the context of one call.
+    /// Calls `work` with the engine and the context of one call.
     fn call<T>(&mut self, now: Time, work: impl FnOnce(&mut Engine, &mut Context<'_, Timed>) -> T) -> T {
         let engine = &mut self.engine;
         self.environment.call(now, |context| work(engine, context))

@@ -13,8 +13,8 @@ use std::sync::Arc;
 pub struct Peers {
     environment: Arc<Environment>,
     engine: shakedown_wtls::Listener<SocketAddr, Timed>,
-    /// Each peer's connection that was used last, or is new. A client that starts afresh from its old address has
-    /// another, and so has one whose flight somebody repeated in another form: it uses one of the two.
+    /// The latest connection of each peer, by use or creation. A client that restarts at its old address has another
+    /// connection. So has a client whose flight was repeated in another form; it uses one of the two.
     latest: HashMap<SocketAddr, ConnectionId>,
 }
 
@@ -75,18 +75,18 @@ impl Listener for Peers {
                 EngineEvent::Established(_) | EngineEvent::Data(_) => {
                     self.latest.insert(address, connection);
                 }
-                // An attempt that came to nothing, or a connection that another has replaced, ends nothing.
+                // The end of a failed attempt, or of a connection that another has replaced, is not reported.
                 EngineEvent::Closed(_) => match self.latest.get(&address) {
                     Some(latest) if *latest != connection => continue,
                     _ => {
                         self.latest.remove(&address);
                     }
                 },
-                // Anyone may send what does not belong; the peer itself is served as before.
+                // Anyone can send an invalid datagram; it does not affect the peer's connection.
                 EngineEvent::Rejected(_) => continue,
                 _ => {}
             }
-            // A connection that has ended was open or not; the engine does not say, and the reason tells more.
+            // The engine does not report whether an ended connection was established; the reason is more informative.
             if let Some(event) = self.environment.event(Side::Server, false, event) {
                 return Some((address, event));
             }

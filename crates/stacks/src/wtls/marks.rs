@@ -1,11 +1,11 @@
-//! The engine's announcements, told to the recorder.
+//! Reports the engine's messages to the recorder.
 
 use shakedown_trace::{MessageName, recorder};
 use shakedown_wtls::{Message, Observer};
 
 pub struct Marks;
 
-/// The engine writes names as the specification does; ChangeCipherSpec's is the same in TLS.
+/// The engine's names are the specification's; that of ChangeCipherSpec is the same in TLS.
 fn name(message: Message) -> Option<MessageName> {
     MessageName::from_name(message.name())
 }

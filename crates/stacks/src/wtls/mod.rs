@@ -1,5 +1,4 @@
-//! The stack `wtls`: the engine of `shakedown-wtls`, whose messages are told to the recorder and whose primitives are
-//! timed.
+//! The stack `wtls`: the engine of `shakedown-wtls`, with messages reported to the recorder and timed primitives.
 
 mod config;
 mod endpoint;

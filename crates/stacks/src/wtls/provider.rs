@@ -1,4 +1,4 @@
-//! A provider around the engine's provider: each primitive is timed where the engine calls it.
+//! A wrapper of the engine's provider that times each call of a primitive.
 
 use shakedown_trace::operation::intern;
 use shakedown_trace::suite::{Curve as CurveName, Group as DhGroup, KeyFamily, Protocol};
@@ -16,7 +16,7 @@ pub struct Timed {
     inner: OpenSsl,
 }
 
-/// A key that knows what it is called.
+/// A key with the name of its parameters.
 pub struct Named<K> {
     inner: K,
     parameters: &'static str,
@@ -33,12 +33,12 @@ impl Timed {
         Ok(Self { inner: OpenSsl::new()? })
     }
 
-    /// The provider inside, for what is done before any clock starts.
+    /// The inner provider, for work before any measurement.
     pub fn inner(&self) -> &OpenSsl {
         &self.inner
     }
 
-    /// A private key under its name in the suite vocabulary.
+    /// A private key with its parameters' name in suites.
     pub fn private_key(&self, inner: PrivateKey, parameters: &'static str) -> Named<PrivateKey> {
         Named { inner, parameters }
     }
@@ -252,7 +252,7 @@ fn exponent<'a>(key: &PublicKeyRef<'a>) -> &'a [u8] {
     }
 }
 
-/// The algorithm that runs; export keys are shorter before they are expanded, not in the cipher.
+/// The algorithm that runs: export keys are shortened before expansion, not in the cipher.
 fn cipher_name(cipher: BulkCipher) -> &'static str {
     match cipher {
         BulkCipher::Null => "null",

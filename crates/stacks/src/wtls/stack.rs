@@ -1,4 +1,4 @@
-//! The stack's face in the registry: configurations of a suite, and the connections made from them.
+//! The stack's entry in the registry: configurations of a suite, and their connections.
 
 use super::config;
 use super::endpoint::{Environment, WtlsEndpoint};
@@ -21,18 +21,18 @@ pub enum CertificateForm {
     /// WTLS's own: short, SHA-1.
     #[default]
     Wtls,
-    /// X.509, as a profile has it.
+    /// X.509, according to the certificate profile.
     X509,
 }
 
-/// What this stack alone is told.
+/// Options of this stack only.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// The form of generated certificates; a user's keep theirs.
+    /// The form of generated certificates; user-supplied ones keep theirs.
     pub certificate_form: CertificateForm,
-    /// Private numbers stand for curves that have none, for sizes like the Nokia thesis's.
+    /// Uses private numbers for curves that have none, for message sizes like those of the Nokia thesis.
     pub private_curves: bool,
-    /// Two alerts for a wrong MAC and wrong padding, as the specification has it and security has not.
+    /// Sends different alerts for a wrong MAC and wrong padding, as specified; this is insecure.
     pub distinguish_record_errors: bool,
 }
 
@@ -55,7 +55,7 @@ impl Stack for Wtls {
         if suite.protocol != Protocol::Wtls {
             return Err(format!("the stack {} runs wtls only", super::NAME));
         }
-        // ECDSA with SHA-1 over curves below 160 bits: the specification forbids it (WAP-261, table 8's remark).
+        // The specification forbids ECDSA with SHA-1 on curves below 160 bits (WAP-261, remark on table 8).
         let small = |key: &KeyType| matches!(key, KeyType::Ec(curve) if curve.field_bits() < 160);
         if suite.keys.iter().skip(1).any(small) {
             return Err(

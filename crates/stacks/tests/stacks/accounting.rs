@@ -1,10 +1,10 @@
-//! The accounting balances: inside each repetition exactly, and between the two clocks over all of them.
+//! The accounting is complete: exactly within each repetition, and between the two clocks over all of them.
 
 use super::common;
 
-/// From the cheapest handshakes, where every microsecond shows, to a dear one; and most of a side's time that may lie
-/// outside its messages. The calls into a stack cost some 4 us however cheap the handshake is: 8 to 12 % of the cheapest
-/// here, by the processor.
+/// From the cheapest handshakes, in which every microsecond matters, to an expensive one; and the maximum share of a
+/// side's time outside its messages. The calls into a stack take some 4 us even in the cheapest handshake: 8 to 12 % of
+/// it, depending on the processor.
 const SPREAD: [(&str, f64); 9] = [
     ("tls1.2/psk", 0.15),
     ("tls1.2/rsa/rsa2048/server/resumed", 0.15),
@@ -17,11 +17,11 @@ const SPREAD: [(&str, f64); 9] = [
     ("tls1.2/rsa/rsa3072/mutual", 0.10),
 ];
 
-/// A busy machine may spoil a measurement, but not this many; a wrong instrument is wrong every time.
+/// A busy machine may disturb a measurement, but not this many; a wrong instrument is wrong every time.
 const TRIES: usize = 24;
 const REPETITIONS: usize = 100;
-/// What reading the thread's clock around a repetition may take, in microseconds: a system call at each end, which is
-/// slow where another thread shares the core. The cheapest handshake takes ten times as much.
+/// Maximum time of reading the thread's clock around a repetition, in microseconds: a system call at each end, which is
+/// slow if another thread shares the core. The cheapest handshake takes ten times as long.
 const CLOCK_US: f64 = 5.0;
 
 #[test]
@@ -57,7 +57,7 @@ fn clocks_agree_and_little_lies_outside_messages() {
     }
 }
 
-/// Means add up: a side's messages and what lies outside them are its whole time.
+/// Means add up: a side's messages and its unattributed time are its total time.
 #[test]
 fn means_add_up() {
     let _shared = common::shared();

@@ -1,4 +1,4 @@
-//! What the tests of this crate share: one handshake, its trace, and the accounting of a trace.
+//! Shared by the tests of this crate: one handshake, its trace, and the accounting of a trace.
 
 use shakedown_stacks::measure::{self, Measurement};
 use shakedown_stacks::{Settings, prepare};
@@ -8,20 +8,20 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
 
-/// Who compares times runs alone; everybody else shares.
+/// Tests that compare times hold it exclusively, all others as readers.
 static PROCESSORS: RwLock<()> = RwLock::new(());
 
-/// Keeps the other tests of this program still for as long as the guard lives.
+/// Waits until no other test of this program runs, and blocks others while the guard lives.
 pub fn alone() -> impl Drop {
     PROCESSORS.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Takes part in what runs side by side.
+/// Runs concurrently with other tests, but not with one that compares times.
 pub fn shared() -> impl Drop {
     PROCESSORS.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Keys are slow to make, so tests keep theirs between runs, apart from the user's.
+/// Generating keys is slow, so tests keep theirs between runs, separate from the user's.
 pub fn cache() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("keys")
 }
@@ -39,8 +39,8 @@ pub fn measure(name: &str, repeat: usize) -> Measurement {
         .unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// Runs one handshake under the instrument, checks that it is the one asked for and that all of its bytes
-/// are in messages.
+/// Runs one instrumented handshake, checks that it is the requested one, and that its messages contain all of its
+/// bytes.
 pub fn trace(suite: &Suite, settings: &Settings) -> Result<Trace, String> {
     let peers = prepare(suite, settings).map_err(|error| error.to_string())?;
     let pair = peers.pair().map_err(|error| error.to_string())?;
@@ -61,7 +61,7 @@ pub fn trace(suite: &Suite, settings: &Settings) -> Result<Trace, String> {
     if bytes != [transferred.client_to_server, transferred.server_to_client] {
         return Err(format!("messages hold {bytes:?} bytes of {transferred:?}"));
     }
-    // What the receiver counted is what the sender did.
+    // The receiver counted the same bytes as the sender.
     let read = [bytes_from(&server, Side::Client), bytes_from(&client, Side::Server)];
     if bytes != read {
         return Err(format!("messages hold {bytes:?} bytes as sent and {read:?} as received"));
@@ -69,7 +69,7 @@ pub fn trace(suite: &Suite, settings: &Settings) -> Result<Trace, String> {
     Ok(trace)
 }
 
-/// What does not balance in a trace; nothing where the accounting is right.
+/// Errors in a trace's accounting; empty if it is correct.
 pub fn imbalances(trace: &Trace) -> Vec<String> {
     let mut found = Vec::new();
     for side in [Side::Client, Side::Server] {
@@ -101,13 +101,12 @@ pub fn imbalances(trace: &Trace) -> Vec<String> {
     found
 }
 
-/// Bytes of the messages that a side sent, as far as the half knows of them.
+/// Bytes of the messages that a side sent, as recorded in this half.
 pub fn bytes_from(half: &HalfTrace, side: Side) -> u64 {
     let sent = half.messages.iter().filter(|message| message.from == side);
     sent.map(|message| u64::from(message.bytes)).sum()
 }
 
-/// How many flights a handshake has.
 pub fn flights(trace: &Trace) -> u32 {
     trace.messages.iter().filter_map(|message| message.flight).max().unwrap_or(0)
 }

@@ -1,5 +1,5 @@
-//! Whatever the catalogue offers really shakes hands; its accounting balances, and what it does is called by names
-//! that the suite knows.
+//! Every suite of the catalogue completes a handshake; its accounting is complete, and its operations have names of the
+//! suite's vocabulary.
 
 use super::common;
 use shakedown_stacks::{Registry, catalogue};
@@ -33,7 +33,7 @@ fn every_offered_suite_shakes_hands() {
     assert!(failures.is_empty(), "{} of {run} suites fail:\n{}", failures.len(), failures.join("\n"));
 }
 
-/// What the catalogue says cannot be run is refused, with the reason, before anything is made for it.
+/// A suite that the catalogue lists as unsupported is rejected with the reason before anything is created.
 #[test]
 fn what_is_not_offered_is_refused() {
     let settings = common::settings();
@@ -49,7 +49,7 @@ fn what_is_not_offered_is_refused() {
     assert!(refused > 0);
 }
 
-/// Operations whose triple is not of the vocabulary, or not of this suite.
+/// Operations whose triple is not in the vocabulary, or does not belong to this suite.
 fn misnamed(suite: &Suite, trace: &Trace) -> Vec<String> {
     let mut known: Vec<&str> = suite.keys.iter().map(|key| key.standard_name()).collect();
     known.extend(suite.group.map(|group| group.name(suite.protocol)));

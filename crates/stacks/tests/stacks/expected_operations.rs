@@ -1,4 +1,4 @@
-//! The table of expected operations against what the stacks really do: every suite of the catalogue, and every
+//! The table of expected operations compared with the stacks' operations: every suite of the catalogue, and every
 //! protocol and key exchange in every authentication, mode and depth of chain.
 
 use super::common;
@@ -8,7 +8,7 @@ use shakedown_trace::{Operation, Primitive, Side, Suite};
 use std::collections::BTreeSet;
 use std::fmt::Display;
 
-/// A call and where it is booked, in one line.
+/// An operation and the message to which it is attributed, in one line.
 fn line(side: Side, primitive: Primitive, place: impl Display) -> String {
     let Primitive { operation, algorithm, parameters } = primitive;
     format!("{side} {} {algorithm} {parameters}, in {place}", operation.as_str())
@@ -98,7 +98,7 @@ fn parts_together_do_what_the_table_says() {
     assert!(compared > 400, "only {compared}");
 }
 
-/// A usual key of the kind that a key exchange's certificates hold.
+/// A usual key of the type that a key exchange's certificates have.
 fn leaf(protocol: Protocol, exchange: KeyExchange) -> Option<&'static str> {
     match exchange.leaf_kind()? {
         LeafKind::Rsa if exchange == KeyExchange::RsaAnon => None,

@@ -1,4 +1,4 @@
-//! Handshakes that fail say which side noticed, in which state, and by which alert.
+//! A failed handshake reports the side that detected the failure, its state, and the alert.
 
 use super::common::{self, settings, suite};
 use shakedown_pki::Profile;
@@ -19,7 +19,7 @@ fn run(client: &mut dyn Endpoint, server: &mut dyn Endpoint) -> Result<Handshake
     Loopback::new().handshake(client, server, &mut ())
 }
 
-/// The failure of a client and a server that were made apart.
+/// The failure of a client and a server with different settings.
 fn failure(mut client: Box<dyn Endpoint>, mut server: Box<dyn Endpoint>) -> Failure {
     match run(client.as_mut(), server.as_mut()) {
         Err(DriveError::Failed(failure)) => failure,
@@ -32,7 +32,7 @@ fn assert_failure(found: &Failure, side: Side, alert: &str, reason: &str) {
     assert_eq!((found.side, found.alert.as_deref()), (side, Some(alert)), "{found}");
     assert!(found.reason.contains(reason), "{found}");
     assert!(!found.state.is_empty(), "{found}");
-    // One line for a person.
+    // One line for the user.
     let text = found.to_string();
     assert!(text.contains(side.as_str()) && text.contains(alert) && !text.contains('\n'), "{text}");
 }
@@ -47,7 +47,7 @@ fn with_profile(change: impl FnOnce(&mut Profile)) -> Settings {
     settings
 }
 
-/// The server's certificates end when the client's clock says that they have ended. Both know the same keys.
+/// The server's certificates have expired, or are not valid yet, by the client's clock.
 #[test]
 fn expired_certificate() {
     let _shared = common::shared();
@@ -67,7 +67,7 @@ fn expired_certificate() {
     assert_failure(&found, Side::Client, "bad_certificate", "not yet valid");
 }
 
-/// Asked for at a time outside their validity, certificates are refused before anything starts.
+/// Certificates are rejected before a handshake starts if the time is outside their validity.
 #[test]
 fn certificates_outside_their_validity_are_not_handed_out() {
     let _shared = common::shared();
@@ -89,7 +89,7 @@ fn wrong_name() {
     }
 }
 
-/// Another cache folder holds other keys, so another root.
+/// Another cache folder contains other keys, so another root.
 #[test]
 fn unknown_root() {
     let _shared = common::shared();
@@ -102,13 +102,13 @@ fn unknown_root() {
         "{found}"
     );
     assert!(found.reason.contains("certificate"), "{found}");
-    // The other way round, only the server minds: the same root, but a client that shows a stranger's chain.
+    // A root with another name: the client does not find the issuer.
     let named = with_profile(|profile| profile.root.subject = vec!["CN=Another Root".into()]);
     let found = failure(client(name, &settings()), server(name, &named));
     assert_failure(&found, Side::Client, "unknown_ca", "unable to get");
 }
 
-/// A server that asks for a certificate and insists, and a client that has none.
+/// A server that requires a certificate, and a client that has none.
 #[test]
 fn missing_client_certificate() {
     let _shared = common::shared();
@@ -154,10 +154,10 @@ fn no_common_protocol() {
     assert_failure(&found, Side::Server, "protocol_version", "unsupported protocol");
 }
 
-/// Changes a unit on its way.
+/// Changes a unit in transit.
 type Meddle = Box<dyn FnMut(&mut Vec<u8>) + Send>;
 
-/// Changes what an endpoint sends.
+/// Changes the output of an endpoint.
 struct Meddled {
     inner: Box<dyn Endpoint>,
     meddle: Meddle,
@@ -201,7 +201,7 @@ fn meddled(inner: Box<dyn Endpoint>, meddle: impl FnMut(&mut Vec<u8>) + Send + '
     Meddled { inner, meddle: Box::new(meddle) }
 }
 
-/// The client calls itself by a name that the server does not know.
+/// The client sends an identity that the server does not know.
 #[test]
 fn unknown_identity() {
     let _shared = common::shared();
@@ -219,7 +219,7 @@ fn unknown_identity() {
         };
         assert_failure(&found, Side::Server, "unknown_psk_identity", "psk identity not found");
     }
-    // TLS 1.3 goes on without the key, and has nothing else to offer.
+    // TLS 1.3 continues without the key, and has nothing else to offer.
     let mut client = meddled(client("tls1.3/psk", &settings()), rename);
     let mut server = server("tls1.3/psk", &settings());
     let Err(DriveError::Failed(found)) = run(&mut client, server.as_mut()) else { panic!("did not fail") };
@@ -227,7 +227,7 @@ fn unknown_identity() {
     assert!(found.alert.is_some(), "{found}");
 }
 
-/// One flipped bit anywhere in a flight never gives a connection, and never a panic.
+/// A flipped bit at any place in a flight never leads to a connection or a panic.
 #[test]
 fn garbled_flights() {
     let _shared = common::shared();
@@ -247,7 +247,7 @@ fn garbled_flights() {
                     Side::Server => (meddled(pair.client, |_| ()), meddled(pair.server, flip)),
                 };
                 match run(&mut client, &mut server) {
-                    // A position beyond the side's last byte, or unencrypted bits that the peer ignores (a session ID).
+                    // A position beyond the side's last byte.
                     Ok(handshake) => {
                         let sent = match from {
                             Side::Client => handshake.transferred.client_to_server,
@@ -258,7 +258,7 @@ fn garbled_flights() {
                             "{name}: {from}'s byte {place} of {sent} was not missed"
                         );
                     }
-                    // A length that grew makes the reader wait for more.
+                    // A greater length makes the reader wait for more bytes.
                     Err(DriveError::Deadlock { client, server }) => {
                         assert!(!client.is_empty() && !server.is_empty())
                     }
@@ -272,7 +272,7 @@ fn garbled_flights() {
     }
 }
 
-/// A flight that ends too early leaves both sides waiting, and the driver says where.
+/// After a truncated flight both sides wait, and the driver reports their states.
 #[test]
 fn truncated_flight() {
     let _shared = common::shared();
@@ -285,7 +285,7 @@ fn truncated_flight() {
     assert!(client.contains("read server") && server.contains("server done"), "{error}");
 }
 
-/// A peer that never answers.
+/// A peer that never responds.
 #[test]
 fn silence() {
     let _shared = common::shared();
@@ -297,7 +297,7 @@ fn silence() {
     assert!(error.to_string().contains("both sides wait"), "{error}");
 }
 
-/// Talks for ever and never gets anywhere.
+/// Always has output, and never completes the handshake.
 struct Chatterbox(Side);
 
 impl Endpoint for Chatterbox {
@@ -332,7 +332,7 @@ fn endless_talk() {
     assert!(error.to_string().contains("client in state chatting"), "{error}");
 }
 
-/// Without the instrument, failures say the same.
+/// Without instrumentation, the reported failures are the same.
 #[test]
 fn failures_without_the_instrument() {
     let _shared = common::shared();

@@ -1,5 +1,5 @@
-//! Half traces: our server facing a foreign client, our client facing a foreign server, over loopback sockets. The
-//! foreign side is the system's `openssl`, another build than ours.
+//! Half traces: our server with a foreign client, our client with a foreign server, over loopback sockets. The foreign
+//! side is the system's `openssl`, a build other than ours.
 
 use super::common;
 use shakedown_certs::supplied::AnyIdentity;
@@ -16,12 +16,12 @@ use std::time::{Duration, Instant};
 
 const TIMEOUT: Duration = Duration::from_secs(300);
 
-/// Kills the foreign side when the test ends, however it ends.
+/// Kills the foreign side at the end of the test, even after a panic.
 struct Foreign(Child);
 
 impl Drop for Foreign {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may already have exited.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -38,8 +38,8 @@ fn openssl(arguments: &[&str]) -> Foreign {
     Foreign(child)
 }
 
-/// Drives an endpoint over a socket until it is established and nothing is left to send: what it negotiated, its half
-/// trace, and the bytes that were sent and received.
+/// Drives an endpoint over a socket until it is established and has no output. Returns the negotiated parameters, the
+/// half trace, and the numbers of sent and received bytes.
 fn drive(endpoint: Box<dyn Endpoint>, mut socket: TcpStream) -> (Negotiated, HalfTrace, [u64; 2]) {
     socket.set_read_timeout(Some(TIMEOUT)).unwrap();
     let mut endpoint = Recorded::new(endpoint, Recording::new(Counter::NANOSECONDS));
@@ -96,7 +96,7 @@ use MessageName::{
 };
 use Side::{Client as C, Server as S};
 
-/// Suite, messages, what the foreign side is told, public-key operations of ours.
+/// Suite, messages, options of the foreign side, our public-key operations.
 type Case<T> = (&'static str, &'static [(Side, MessageName)], T, &'static [&'static str]);
 
 const TLS_1_3: [(Side, MessageName); 9] = [
@@ -148,7 +148,7 @@ fn our_server_facing_a_foreign_client() {
         let (socket, _) = listener.accept().unwrap();
         let (negotiated, half, bytes) = drive(peers.server().unwrap(), socket);
         assert_eq!(negotiated.difference(&common::suite(name)), None);
-        // Clients of TLS 1.2 need not send a ChangeCipherSpec for compatibility; OpenSSL's does.
+        // TLS 1.3 does not require the compatibility ChangeCipherSpec of clients; OpenSSL's sends it.
         assert_eq!(names(&half), messages, "{name}");
         assert_eq!(public_key_operations(&half), operations, "{name}");
         check_accounts(&half, bytes);
@@ -216,7 +216,7 @@ fn server_files(name: &str) -> (PathBuf, PathBuf) {
 /// Starts the foreign server on a free port and connects to it.
 fn foreign_server(options: &[&str]) -> (Foreign, TcpStream) {
     for _ in 0..5 {
-        // Somebody may take the port in between; then another one is tried.
+        // Another process may take the port in the meantime; then another one is tried.
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let address = format!("127.0.0.1:{port}");
         let mut server = openssl(&[&["s_server", "-accept", &address], options].concat());

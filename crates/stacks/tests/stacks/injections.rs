@@ -1,5 +1,5 @@
-//! One forged, repeated, reflected, reordered, cut or altered datagram at a time, at every step of WTLS handshakes, to
-//! either side: the handshake completes with what both sides would have agreed on without it.
+//! One forged, repeated, reflected, reordered, truncated or altered datagram at a time, at every step of WTLS
+//! handshakes, to either side: the handshake completes with the same result as without it.
 
 use super::common;
 use super::stranger::{Arrivals, SUITES, Stranger, cases};
@@ -17,8 +17,8 @@ struct Outcome {
     now: Time,
 }
 
-/// Runs a handshake as live sockets do: what is rejected is ignored, timers run in virtual time. `wire` turns each
-/// datagram into what arrives.
+/// Runs a handshake as live sockets do: rejected datagrams are ignored, and timers run in virtual time. `wire` returns
+/// the datagrams that arrive instead of each sent one.
 fn converse(peers: &Peers, wire: &mut dyn FnMut(Side, &[u8]) -> Arrivals) -> Outcome {
     let pair = peers.pair().unwrap();
     let mut ends: [Box<dyn Endpoint>; 2] = [pair.client, pair.server];

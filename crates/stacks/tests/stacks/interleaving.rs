@@ -1,11 +1,11 @@
-//! Any number of handshakes in flight at once, on one thread or on several, are recorded as if each were alone.
+//! Any number of interleaved handshakes, on one thread or on several, have the same recordings as a single one.
 
 use super::common;
 use shakedown_stacks::{Peers, prepare};
 use shakedown_trace::endpoint::Time;
 use shakedown_trace::{Counter, Endpoint, Event, Recorded, Recording, Side, Trace};
 
-/// Suites whose messages have the same bytes every time: no signature among them is in DER.
+/// Suites whose messages always have the same length, because they contain no DER signature.
 const SUITES: [&str; 20] = [
     "ssl3/rsa/rsa1024/server",
     "tls1.0/dh_anon+dh512",
@@ -29,17 +29,17 @@ const SUITES: [&str; 20] = [
     "wtls/rsa/rsa1024/server/resumed",
 ];
 
-/// In flight at once.
+/// Concurrent handshakes.
 const CONNECTIONS: usize = 500;
 const THREADS: usize = 4;
 
-/// A handshake that can be stopped between any two units.
+/// A handshake that can pause between any two units.
 struct InFlight {
     suite: usize,
     client: Recorded<Box<dyn Endpoint>>,
     server: Recorded<Box<dyn Endpoint>>,
     established: [bool; 2],
-    /// Who is asked next for what it has to send.
+    /// The side that is polled next.
     turn: Side,
     idle: u32,
 }
@@ -52,7 +52,7 @@ impl InFlight {
         Self { suite, client, server, established: [false; 2], turn: Side::Client, idle: 0 }
     }
 
-    /// Moves one unit, or finds that there is none to move. True once the handshake is over.
+    /// Transfers one unit, if there is one. True if the handshake is complete.
     fn step(&mut self, buffer: &mut Vec<u8>) -> bool {
         let (from, to) = match self.turn {
             Side::Client => (&mut self.client, &mut self.server),
@@ -84,7 +84,7 @@ impl InFlight {
         self.account()
     }
 
-    /// All that is recorded but times.
+    /// The whole recording except times.
     fn account(&self) -> Vec<String> {
         let half = |endpoint: &Recorded<_>| endpoint.half_trace().unwrap();
         let trace = Trace::join(&half(&self.client), &half(&self.server)).unwrap();
@@ -105,8 +105,8 @@ fn peers() -> Vec<Peers> {
     SUITES.iter().map(|name| prepare(&common::suite(name), &common::settings()).unwrap()).collect()
 }
 
-/// What each suite's handshake is recorded as when nothing else runs. The first handshake of a context may do what later
-/// ones need not, so the second counts.
+/// The recording of each suite's handshake without others. The first handshake of a context may have more operations
+/// than later ones, so the second is used.
 fn alone(peers: &[Peers]) -> Vec<Vec<String>> {
     let second = |(suite, peers): (usize, &Peers)| {
         InFlight::new(suite, peers).run();
@@ -134,7 +134,7 @@ fn hundreds_in_flight_on_one_thread() {
     let mut in_flight: Vec<_> = (0..CONNECTIONS).map(begin).collect();
     let mut buffer = Vec::new();
     let mut done = vec![false; CONNECTIONS];
-    // A unit of each in turn, so that all are in the middle of their handshakes at once.
+    // One unit of each handshake in turn, so that all are in progress at once.
     while done.contains(&false) {
         for (one, done) in in_flight.iter_mut().zip(&mut done) {
             if !*done {
@@ -158,7 +158,7 @@ fn threads_at_once() {
             scope.spawn(move || {
                 for round in 0..5 {
                     for place in 0..SUITES.len() {
-                        // Each thread starts elsewhere, so that different suites meet.
+                        // Each thread starts with another suite, so that different suites interleave.
                         let suite = (place + thread * 5 + round) % SUITES.len();
                         let found = InFlight::new(suite, &peers[suite]).run();
                         assert_same(suite, &found, expected);

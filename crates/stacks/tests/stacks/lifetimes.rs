@@ -1,5 +1,5 @@
-//! How long sessions of a server on a network are resumed: not beyond the certificates of the full handshake behind them,
-//! nor beyond its week, however often they are renewed.
+//! The lifetime of sessions of a server on a network: at most that of the certificates of their full handshake, and at
+//! most a week after it, even if they are renewed many times.
 
 use crate::common::{cache, suite};
 use openssl::asn1::Asn1Time;
@@ -29,7 +29,7 @@ fn now_s() -> i64 {
     i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()).unwrap()
 }
 
-/// Waits for a time of the clock, which is the one that certificates and sessions end by.
+/// Waits for a time of the system's clock, by which certificates and sessions expire.
 fn wait_until_s(unix_s: i64) {
     while now_s() < unix_s {
         std::thread::sleep(Duration::from_millis(20));
@@ -41,7 +41,7 @@ struct Issued {
     key: PKey<Private>,
 }
 
-/// A certificate with a new key that ends when it is told to.
+/// A certificate with a new key that expires at `until_s`.
 fn issue(name: &str, issuer: Option<&Issued>, until_s: i64) -> Issued {
     let group = EcGroup::from_curve_name(Nid::X9_62_PRIME256V1).unwrap();
     let key = PKey::from_ec_key(EcKey::generate(&group).unwrap()).unwrap();
@@ -74,7 +74,7 @@ fn identity(chain: &[&Issued], root: &Issued) -> AnyIdentity {
     })
 }
 
-/// Which certificate of the client's ends first, and when.
+/// The client's certificate that expires first, and its time.
 #[derive(Clone, Copy, Debug)]
 enum Ends {
     Leaf(i64),
@@ -98,7 +98,7 @@ fn identities(ends: Ends) -> Identities {
     }
 }
 
-/// Sessions that are kept elsewhere, and the times that they were put with.
+/// An external session cache, with the times that it was given.
 #[derive(Default)]
 struct Kept {
     sessions: Mutex<HashMap<Vec<u8>, Vec<u8>>>,
@@ -141,7 +141,7 @@ impl Site {
         Self { connector, acceptor }
     }
 
-    /// A handshake and what follows it: whether it resumed, and the client's session; or the alert that ended it.
+    /// A handshake and the messages after it: whether it resumed, and the client's session; or the alert that ended it.
     fn meet(&self, session: Option<&Session>) -> Result<(bool, Session), String> {
         let mut client = self.connector.connect(session).unwrap();
         let mut server = self.acceptor.accept().unwrap();
@@ -176,15 +176,15 @@ impl Site {
     }
 }
 
-/// The four ways in which a server keeps sessions.
+/// The four ways in which a server stores sessions.
 fn every_way() -> [(&'static str, bool); 4] {
     [(TLS12, false), (TLS12, true), (TLS13, false), (TLS13, true)]
 }
 
-/// A site, a session that it resumed, and what to say of it.
+/// A site, a session that it resumed, a description, and the certificate that expires first.
 type Waiting = (Site, Session, String, Ends);
 
-/// Sites of every way and end, each with a session that it resumed; `None` where that took until the certificates' end.
+/// Sites for every kind of storage and expiry, each with a resumed session; `None` if this took until the expiry.
 fn sites_with_sessions(until_s: i64) -> Option<Vec<Waiting>> {
     let mut waiting = Vec::new();
     for (name, elsewhere) in every_way() {
@@ -208,7 +208,7 @@ fn sites_with_sessions(until_s: i64) -> Option<Vec<Waiting>> {
 
 #[test]
 fn no_session_outlives_the_certificates_of_its_full_handshake_however_often_it_was_renewed() {
-    // A busy machine takes longer to get there.
+    // A busy machine needs more time.
     let (until_s, waiting) = [4, 8, 16, 32, 64, 128, 256]
         .into_iter()
         .find_map(|lead_s| {
@@ -221,7 +221,7 @@ fn no_session_outlives_the_certificates_of_its_full_handshake_however_often_it_w
         let found = site.meet(Some(&session)).map(|(resumed, _)| resumed);
         match ends {
             Ends::Leaf(end_s) if end_s > until_s => assert_eq!(found, Ok(true), "{what}"),
-            // What was offered is not resumed, and the full handshake finds the certificate that has ended.
+            // The offered session is not resumed, and the full handshake detects the expired certificate.
             _ => assert_eq!(found, Err("certificate_expired".into()), "{what}"),
         }
     }
@@ -231,7 +231,7 @@ unsafe extern "C" {
     fn SSL_SESSION_get_ticket_lifetime_hint(session: *const openssl_sys::SSL_SESSION) -> libc::c_ulong;
 }
 
-/// What a ticket says of its own lifetime, in seconds.
+/// The lifetime in a ticket's message, in seconds.
 fn hint_s(session: &Session) -> i64 {
     let session = session.get::<SslSession>().unwrap();
     // SAFETY: the session is live.

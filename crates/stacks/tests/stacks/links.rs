@@ -1,4 +1,4 @@
-//! The driver where a datagram is lost.
+//! The in-memory driver with a lost datagram.
 
 use super::common;
 use shakedown_stacks::prepare;
@@ -6,7 +6,7 @@ use shakedown_trace::driver::{Handshake, Loopback};
 use shakedown_trace::endpoint::Time;
 use shakedown_trace::{Counter, Endpoint, Recorded, Recording, Trace};
 
-/// A handshake of which the client's first datagram may be lost.
+/// A handshake whose first client datagram may be lost.
 fn run(name: &str, loses_first: bool) -> (Handshake, Trace) {
     let pair = prepare(&common::suite(name), &common::settings()).unwrap().pair().unwrap();
     let recording = || Recording::new(Counter::NANOSECONDS);
@@ -20,7 +20,7 @@ fn run(name: &str, loses_first: bool) -> (Handshake, Trace) {
     (handshake, Trace::join(&half(&client), &half(&server)).unwrap())
 }
 
-/// A lost first datagram costs a timer, and the trace says which messages went twice.
+/// After a lost first datagram a timer expires, and the trace counts the retransmitted messages.
 #[test]
 fn lost_datagrams_are_sent_again_and_counted() {
     let _shared = common::shared();
@@ -34,7 +34,7 @@ fn lost_datagrams_are_sent_again_and_counted() {
     let again: Vec<_> = trace.messages.iter().map(|message| message.retransmissions).collect();
     assert_eq!(again[0], 1, "{again:?}");
     assert!(again[1..].iter().all(|times| *times == 0), "{again:?}");
-    // What is sent again is no message of its own.
+    // A retransmission is not a new message.
     let names = |trace: &Trace| trace.messages.iter().map(|message| message.name).collect::<Vec<_>>();
     assert_eq!(names(&trace), names(&undisturbed));
     assert_eq!(handshake.transferred.total(), whole.transferred.total());

@@ -1,4 +1,4 @@
-//! Stacks and what is measured on them, from outside. One program, for linking OpenSSL takes long.
+//! Stacks and measurements, through the public interface. One program, because linking OpenSSL takes long.
 
 #![allow(clippy::unwrap_used)] // a test that panics has found something
 

@@ -1,16 +1,16 @@
-//! Which messages a handshake has and in which flights, as the RFCs draw them.
+//! The messages and flights of handshakes, as in the RFCs' figures.
 
 use super::common;
 use shakedown_trace::Trace;
 
-/// Flights, from the client's first, apart by `>`; RFC 6101 5.5, RFC 5246 7.3, RFC 5077 3.1, RFC 8446 2.
+/// Flights, beginning with the client's, separated by `>`; RFC 6101 5.5, RFC 5246 7.3, RFC 5077 3.1, RFC 8446 2.
 const FLOWS: &[(&str, &str)] = &[
     (
         "ssl3/rsa",
         "ClientHello > ServerHello Certificate ServerHelloDone > ClientKeyExchange ChangeCipherSpec Finished > \
          ChangeCipherSpec Finished",
     ),
-    // SSL 3.0 answers a request that it can't meet with an alert; there is no empty list (RFC 6101 5.6.6).
+    // An SSL 3.0 client without a certificate responds with an alert; there is no empty list (RFC 6101 5.6.6).
     (
         "ssl3/rsa/requested",
         "ClientHello > ServerHello Certificate CertificateRequest ServerHelloDone > ClientKeyExchange \
@@ -99,7 +99,7 @@ fn flights_are_those_of_the_rfcs() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// Tickets that are asked for come after the handshake in TLS 1.3, and inside it before.
+/// Requested tickets are sent after the handshake in TLS 1.3, and inside it in earlier versions.
 #[test]
 fn tickets_are_issued_when_asked_for() {
     let _shared = common::shared();

@@ -1,19 +1,19 @@
-//! Which operations a handshake has: every key exchange, authentication and mode, and chains of one, two and
-//! three certificates.
+//! The operations of handshakes: every key exchange, authentication and mode, and chains of one, two and three
+//! certificates.
 //!
-//! A side verifies every certificate of the peer's chain but the root, with the key of its issuer, and one
-//! signature where the peer signs. Rows say what each side does in the order `sign verify encrypt decrypt derive
-//! keygen encapsulate decapsulate`; `import` and symmetric work are looked at apart.
+//! Each side verifies every certificate of the peer's chain except the root, with the key of its issuer, and one
+//! signature if the peer signs. Rows list each side's operations in the order `sign verify encrypt decrypt derive
+//! keygen encapsulate decapsulate`; `import` and symmetric work are tested separately.
 
 use super::common;
 use shakedown_trace::suite::{Protocol, Suite};
 use shakedown_trace::{Operation, Side, Trace};
 
-/// From which protocol on the row holds (up to TLS 1.2), the rest of the suite's name, client, server.
+/// The first protocol to which the row applies (up to TLS 1.2), the rest of the suite's name, client, server.
 type Row = (&'static str, &'static str, &'static str, &'static str);
 
 const UP_TO_TLS_1_2: &[Row] = &[
-    // RSA: no signature but the client's own.
+    // RSA: no signature in the handshake except the client's.
     ("ssl3", "rsa/rsa1024e3@rsa1024/server", "verify rsa1024, encrypt rsa1024e3", "decrypt rsa1024e3"),
     ("ssl3", "rsa/rsa1024e3@rsa1024/requested", "verify rsa1024, encrypt rsa1024e3", "decrypt rsa1024e3"),
     (
@@ -47,14 +47,14 @@ const UP_TO_TLS_1_2: &[Row] = &[
         "sign rsa1024, verify rsa1536, verify rsa2048, verify rsa3072, encrypt rsa1024",
         "verify rsa1024, verify rsa1536, verify rsa2048, verify rsa3072, decrypt rsa1024",
     ),
-    // A chain may change its kind of key on the way.
+    // The types of keys in a chain may differ.
     (
         "ssl3",
         "rsa/rsa1024@dsa1024@rsa1024e3/server",
         "verify dsa1024, verify rsa1024e3, encrypt rsa1024",
         "decrypt rsa1024",
     ),
-    // DHE under RSA: the server signs its share.
+    // DHE with RSA: the server signs its share.
     (
         "ssl3",
         "dhe_rsa+dh1024/rsa1024@rsa2048/server",
@@ -85,7 +85,7 @@ const UP_TO_TLS_1_2: &[Row] = &[
         "verify rsa1024, verify rsa2048, verify rsa512, verify rsa768, derive dh512, keygen dh512",
         "sign rsa512, derive dh512, keygen dh512",
     ),
-    // DHE under DSA.
+    // DHE with DSA.
     (
         "ssl3",
         "dhe_dss+dh512/dsa512@dsa1024/server",
@@ -134,7 +134,7 @@ const UP_TO_TLS_1_2: &[Row] = &[
         "verify rsa1536, verify rsa2048, verify rsa768, encrypt rsa1024",
         "decrypt rsa1024",
     ),
-    // ECDHE under ECDSA.
+    // ECDHE with ECDSA.
     (
         "tls1.0",
         "ecdhe_ecdsa+sect163k1/p256@p384/server",
@@ -171,7 +171,7 @@ const UP_TO_TLS_1_2: &[Row] = &[
         "sign ed25519, verify ed25519, verify p256, derive x25519, keygen x25519",
         "sign ed25519, verify ed25519, verify p256, derive x25519, keygen x25519",
     ),
-    // ECDHE under RSA.
+    // ECDHE with RSA.
     (
         "tls1.0",
         "ecdhe_rsa+p256/rsa1024@rsa2048/server",
@@ -295,7 +295,7 @@ const TLS_1_3: &[Row] = &[
         "keygen x25519mlkem768, decapsulate x25519mlkem768",
         "encapsulate x25519mlkem768",
     ),
-    // libssl always sends a share, which a bare pre-shared key leaves unused.
+    // libssl always sends a key share, which a bare pre-shared key does not use.
     ("tls1.3", "psk", "keygen x25519", ""),
     ("tls1.3", "psk_dhe+x25519", "derive x25519, keygen x25519", "derive x25519, keygen x25519"),
     (
@@ -324,7 +324,7 @@ const PUBLIC_KEY: [Operation; 8] = [
     Operation::Decapsulate,
 ];
 
-/// What a side did, as rows spell it.
+/// A side's operations, in the format of the rows.
 pub fn done(trace: &Trace, side: Side) -> String {
     let mut found = Vec::new();
     for operation in PUBLIC_KEY {
@@ -360,7 +360,7 @@ fn assert_none(failures: &[String]) {
 
 const CLASSIC: [Protocol; 4] = [Protocol::Ssl3, Protocol::Tls10, Protocol::Tls11, Protocol::Tls12];
 
-/// The protocols that a row holds for.
+/// The protocols to which a row applies.
 fn from(oldest: &str) -> impl Iterator<Item = Protocol> {
     CLASSIC.into_iter().skip_while(move |protocol| protocol.as_str() != oldest)
 }
@@ -377,7 +377,7 @@ fn full_handshakes_up_to_tls_1_2() {
     assert_none(&failures);
 }
 
-/// Up to TLS 1.2, taking a session up again needs no public key, whatever made the session.
+/// Up to TLS 1.2, a resumption needs no public-key operation, for any original handshake.
 #[test]
 fn resumptions_up_to_tls_1_2() {
     let _shared = common::shared();
@@ -404,7 +404,7 @@ fn handshakes_of_tls_1_3() {
     assert_none(&failures);
 }
 
-/// The tables name every key exchange in every authentication that it has, with chains of one, two and three
+/// The tables contain every key exchange in each of its authentications, with chains of one, two and three
 /// certificates.
 #[test]
 fn the_tables_leave_nothing_out() {

@@ -1,4 +1,4 @@
-//! The same seed gives the same bytes.
+//! The same seed leads to the same bytes.
 
 use super::common;
 use shakedown_stacks::{Settings, prepare};
@@ -27,15 +27,15 @@ fn units(name: &str, seed: u64) -> Vec<(Side, Vec<u8>)> {
 fn the_same_seed_gives_the_same_bytes_and_another_gives_others() {
     let _shared = common::shared();
     for name in SUITES {
-        // The first handshake of a context may draw more than later ones need.
+        // The first handshake of a context may use more random numbers than later ones.
         let first = units(name, 7);
         assert_eq!(first, units(name, 7), "{name}");
         assert_ne!(first, units(name, 8), "{name}");
     }
 }
 
-/// A client of TLS 1.3 says how old its ticket is, in milliseconds of libssl's own clock (RFC 8446 section 4.2.11.1), which
-/// no seed reaches. Lengths are the same.
+/// A client of TLS 1.3 sends its ticket's age in milliseconds of libssl's clock (RFC 8446 section 4.2.11.1), which does
+/// not depend on the seed. The lengths are the same.
 #[test]
 fn resumptions_of_tls_1_3_have_the_same_lengths() {
     let _shared = common::shared();

@@ -1,13 +1,14 @@
-//! Bytes on the wire against Kuo, Tschofenig, Meyer and Fu, "Comparison Studies between Pre-Shared Key and Public
+//! Bytes on the wire compared with Kuo, Tschofenig, Meyer and Fu, "Comparison Studies between Pre-Shared Key and Public
 //! Key Exchange Mechanisms for Transport Layer Security", IFI-TB-2006-001, table 4.1.
 //!
-//! What depends on key sizes alone must be the paper's to the byte. The rest is not: the paper's certificates had
-//! other names and extensions (and keys of DSA carry their parameters), its hello messages other offers.
+//! Differences that depend only on key sizes must equal the paper's exactly. Totals differ, because the paper's
+//! certificates had other names and extensions (and DSA keys contain their parameters), and its hellos other offers.
 
 use super::common;
 use shakedown_trace::{MessageName, Side};
 
-/// Mechanism as the paper calls it; our suite, with `N` for the key size; the paper's bytes at 512, 1024 and 2048 bits.
+/// The paper's name of the mechanism; our suite, with `N` for the key size; the paper's bytes at 512, 1024 and 2048
+/// bits.
 const MECHANISMS: [(&str, &str, [u64; 3]); 7] = [
     ("plain PSK", "tls1.0/psk", [586, 586, 586]),
     ("DH_anon", "tls1.0/dh_anon+dhN", [719, 911, 1295]),
@@ -19,7 +20,7 @@ const MECHANISMS: [(&str, &str, [u64; 3]); 7] = [
 ];
 const KEY_BITS: [u32; 3] = [512, 1024, 2048];
 
-/// Median of a few handshakes, for the lengths of DSA signatures vary by a byte or two.
+/// Median of a few handshakes, because the lengths of DSA signatures vary by a byte or two.
 fn bytes(pattern: &str) -> [u64; 3] {
     KEY_BITS.map(|bits| common::measure(&pattern.replace('N', &bits.to_string()), 11).bytes.total)
 }
@@ -54,7 +55,7 @@ fn increments_and_order_are_the_papers() {
     }
 }
 
-/// Where the increment comes from: the prime and the server's share in ServerKeyExchange, the client's in
+/// The sources of the increment: the prime and the server's share in ServerKeyExchange, the client's share in
 /// ClientKeyExchange.
 #[test]
 fn increments_lie_in_the_key_exchange_messages() {

@@ -1,9 +1,9 @@
-//! What a stranger on the path, who has no keys, can do to one datagram of a WTLS handshake. The tests over sockets
+//! An attacker on the path without keys, who changes one datagram of a WTLS handshake. The tests over sockets
 //! (crates/live) use it too.
 
 use shakedown_trace::Side;
 
-/// Of each key exchange, with and without a client's certificate, full, resumed and optimised.
+/// Every key exchange, with and without a client's certificate; full, resumed and optimised.
 pub const SUITES: &[&str] = &[
     "wtls/rsa/rsa1024/server",
     "wtls/rsa/rsa1024/requested",
@@ -20,17 +20,17 @@ pub const SUITES: &[&str] = &[
     "wtls/shared_secret",
 ];
 
-/// Handshake messages of WTLS, known and not.
+/// Types of WTLS handshake messages, assigned and unassigned.
 const MESSAGES: [u8; 12] = [0, 1, 2, 11, 12, 13, 14, 15, 16, 20, 21, 255];
-/// Descriptions of alerts, known and not.
+/// Descriptions of alerts, assigned and unassigned.
 const ALERTS: [u8; 9] = [0, 1, 10, 20, 40, 42, 48, 100, 255];
-/// One bit in so many is flipped.
+/// One bit is flipped in each group of this many bits.
 const BITS_APART: usize = 41;
 
 /// A record's type, sequence number and length.
 const HEADER_BYTES: usize = 5;
 
-/// What arrives instead of a datagram: at whom, and what.
+/// The datagrams that arrive instead of a sent one, with their receivers.
 pub type Arrivals = Vec<(Side, Vec<u8>)>;
 
 #[derive(Clone, Debug)]
@@ -44,7 +44,7 @@ pub enum Change {
     AfterTheNext,
 }
 
-/// A change to the datagram of a number, which the given side sends.
+/// A change of one datagram, identified by its number and its sender.
 #[derive(Clone, Debug)]
 pub struct Case {
     pub at: usize,
@@ -52,13 +52,13 @@ pub struct Case {
     pub change: Change,
 }
 
-/// A record in clear text: its content, with a sequence number and a length.
+/// A plaintext record with a sequence number and a length.
 fn plain(content: u8, body: &[u8]) -> Vec<u8> {
     let length = u16::try_from(body.len()).unwrap().to_be_bytes();
     [&[0xc0 | content, 0, 0], &length[..], body].concat()
 }
 
-/// Everything of every content that anyone can write without keys.
+/// Records of every content type that can be built without keys.
 fn forgeries() -> Vec<Vec<u8>> {
     let mut all = vec![plain(1, &[1]), plain(4, b"data"), plain(3, &[]), vec![0xc3], vec![0xff; 40]];
     for message in MESSAGES {
@@ -75,7 +75,7 @@ fn forgeries() -> Vec<Vec<u8>> {
     all
 }
 
-/// Where the records of a datagram begin.
+/// Offsets of the records of a datagram.
 pub fn headers(datagram: &[u8]) -> Vec<usize> {
     let mut headers = Vec::new();
     let mut at = 0;
@@ -86,7 +86,7 @@ pub fn headers(datagram: &[u8]) -> Vec<usize> {
     headers
 }
 
-/// Everything that is done to a handshake of these datagrams.
+/// All changes that are tested for a handshake of these datagrams.
 pub fn cases(datagrams: &[(Side, Vec<u8>)]) -> Vec<Case> {
     let forgeries = forgeries();
     let mut cases = Vec::new();
@@ -133,10 +133,10 @@ impl<'a> Stranger<'a> {
         Self { case, earlier: Vec::new(), held: None, done: false }
     }
 
-    /// What arrives instead of the next datagram.
+    /// The datagrams that arrive instead of the next one.
     pub fn pass(&mut self, from: Side, datagram: &[u8]) -> Arrivals {
         let whole = (from.peer(), datagram.to_vec());
-        // A busy machine may send one again before it is this one's turn.
+        // On a busy machine the other side may retransmit before the datagram to change is sent.
         let is_turn = !self.done && self.earlier.len() >= self.case.at && from == self.case.from;
         let arrivals = if is_turn {
             self.done = true;
@@ -161,7 +161,7 @@ impl<'a> Stranger<'a> {
             Change::Cut { length, replaced } => {
                 altered(whole.1[..length.min(whole.1.len())].to_vec(), replaced)
             }
-            // Signatures differ in length.
+            // Signatures differ in length, so the bit may be beyond the end.
             Change::Flipped { bit, replaced } => {
                 let mut flipped = whole.1.clone();
                 let byte = (bit / 8).min(flipped.len() - 1);
