@@ -93,8 +93,7 @@ impl<E: Endpoint> Server<E> {
         self.tunnel.limit(bytes);
     }
 
-    /// The request that answers an empty EAP-Message, with which an access point starts a session (RFC 3579 section
-    /// 2.1).
+    /// The response to an empty EAP-Message, with which an access point starts a session (RFC 3579 section 2.1).
     pub fn ask_identity(&mut self) -> Vec<u8> {
         self.identifier = self.identifier.wrapping_add(1);
         eap::packet(Code::Request, self.identifier, kind::IDENTITY, &[])

@@ -138,8 +138,7 @@ impl OtherLibssl {
     pub fn open(path: &Path) -> Result<Self> {
         let refused = |reason: String| OtherLibsslError::Load { path: path.to_path_buf(), reason };
         let name = CString::new(path.as_os_str().as_encoded_bytes())?;
-        // SAFETY: the name ends with a zero byte. With RTLD_LOCAL its symbols do not replace those of the built-in
-        // library.
+        // SAFETY: the name ends with a zero byte. RTLD_LOCAL: its symbols do not replace the built-in library's.
         let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         if library.is_null() {
             // SAFETY: after a failure the message is a string, which is copied before the next call.
@@ -185,8 +184,7 @@ impl OtherLibssl {
         Ok(Some(Summary::of(&times_us).median))
     }
 
-    /// Performs `count` handshakes, and returns the median time of the client's and of the server's calls in
-    /// microseconds.
+    /// Performs `count` handshakes; returns the median times of the client's and the server's calls in microseconds.
     ///
     /// # Errors
     /// If a handshake fails, or does not resume although the plan requires it.

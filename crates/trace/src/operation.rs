@@ -90,8 +90,7 @@ impl Primitive {
 
     /// The interned copy, so that an event log holds an address instead of a triple. Equal primitives have one address.
     ///
-    /// Some primitives are looked up during measured calls, so each thread caches the results, keyed by the addresses
-    /// of the two strings.
+    /// Some primitives are looked up during measured calls, so each thread caches results by the strings' addresses.
     pub fn interned(self) -> &'static Self {
         const PLACES: usize = 64;
         thread_local! {

@@ -358,8 +358,7 @@ pub struct Entry {
 /// Nested calls in `work` and `entry` are part of this one, and are not recorded themselves.
 ///
 /// A handshake has a hundred such calls of some dozens of kinds. So the thread's log is looked up once per call, and
-/// most code is out of line: the fewer cache lines this function uses, the fewer lines of the measured code are
-/// evicted.
+/// most code is out of line: it evicts fewer cache lines of the measured code.
 #[inline]
 pub fn outermost<T>(work: impl FnOnce() -> T, entry: impl FnOnce(&T, Ticks) -> Option<Entry>) -> T {
     // As a pointer: code that `work` calls may access the log.

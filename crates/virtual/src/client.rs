@@ -34,8 +34,7 @@ pub(crate) struct Client {
     pub number: u64,
     pub counted: bool,
     pub attempt: u32,
-    /// The attempt's number, unique over all clients; 0 between attempts, so that jobs of other attempts are
-    /// recognised.
+    /// The attempt's number, unique over all clients; 0 between attempts. Jobs of other numbers are not its own.
     pub generation: u32,
     pub planned: Ns,
     /// The time at which the attempt times out.

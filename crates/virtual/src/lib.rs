@@ -59,8 +59,7 @@ impl EndpointSimulation {
     /// endpoints that flush flights.
     ///
     /// # Errors
-    /// [`VirtualError::Scenario`] for an invalid scenario, [`VirtualError::Unsupported`] for one that only a replay
-    /// supports.
+    /// [`VirtualError::Scenario`] for an invalid scenario, [`VirtualError::Unsupported`] for one that needs a replay.
     pub fn new(scenario: Scenario) -> Result<Self, VirtualError> {
         let simulation = Simulation::new(scenario)?;
         let scenario = simulation.scenario();

@@ -124,8 +124,7 @@ impl TlsEndpoint {
 
     pub fn offer(&mut self, session: &SslSession) -> Result<(), SetupError> {
         // SAFETY: `set_session` requires a session of a context with the same settings, because libssl trusts its data
-        // about the peer. Sessions passed here come from clients of this stack; libssl checks protocol and cipher
-        // itself.
+        // about the peer. Sessions here come from clients of this stack; libssl checks protocol and cipher itself.
         unsafe { self.ssl.set_session(session) }.map_err(refused("offer a session"))?;
         self.offered = Some(std::ptr::from_ref::<SslSessionRef>(session).addr());
         Ok(())

@@ -21,8 +21,7 @@ pub struct ForeignClient {
     pub server_name: Option<String>,
     /// The name that the certificate must have, if it is another.
     pub certificate_name: Option<String>,
-    /// Validates at this time, in seconds since 1970, and trusts the roots even if the chain's keys are weak. For
-    /// generated certificates.
+    /// For generated certificates: validates at this time (seconds since 1970), and permits weak keys in the chain.
     pub laboratory_unix_s: Option<i64>,
     /// Without a `setup`: times primitives and reports messages to the recorder.
     pub instrumented: bool,

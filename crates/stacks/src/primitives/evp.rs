@@ -74,8 +74,7 @@ impl Evp {
     }
 
     fn context_named(self, algorithm: &CStr) -> Result<PkeyCtx<()>, SetupError> {
-        // SAFETY: the library context is never freed, and the name is live during the call; this function owns a result
-        // that is not null.
+        // SAFETY: the library context is never freed; the name is live during the call; this function owns the result.
         unsafe {
             let context = ffi::EVP_PKEY_CTX_new_from_name(self.library(), algorithm.as_ptr(), ptr::null());
             if context.is_null() { Err(failed("find an algorithm")) } else { Ok(PkeyCtx::from_ptr(context)) }
@@ -251,8 +250,7 @@ impl Evp {
 
     /// Decodes a peer's share with these parameters.
     pub fn import_share(self, parameters: PKey<Params>, share: &[u8]) -> Result<PKey<Public>, SetupError> {
-        // SAFETY: the share is readable for its length; ownership of the key, which now has a public part, is passed
-        // on.
+        // SAFETY: the share is readable for its length; the caller gets ownership of the key, now with a public part.
         unsafe {
             let key = parameters.as_ptr();
             check(more::EVP_PKEY_set1_encoded_public_key(key, share.as_ptr(), share.len()), "read a share")?;
@@ -317,8 +315,7 @@ impl Evp {
         let context = self.context_of(own)?;
         let mut length = 0;
         let (data, size) = (ciphertext.as_ptr(), ciphertext.len());
-        // SAFETY: the context and ciphertext live through the calls; the secret has the size that the first call
-        // returned.
+        // SAFETY: the context and ciphertext live through the calls; the secret has the size from the first call.
         unsafe {
             check(sys::EVP_PKEY_decapsulate_init(context.as_ptr(), ptr::null()), WHAT)?;
             check(

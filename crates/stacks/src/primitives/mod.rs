@@ -63,8 +63,7 @@ pub enum Workload {
 
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Words, each of which must be the beginning of a primitive's operation, algorithm or parameters; empty: all
-    /// primitives.
+    /// Beginnings of operations, algorithms or parameters, all of which a primitive must match; empty: all primitives.
     pub filter: Vec<String>,
     /// Time for each key, group or algorithm, in seconds; less if the results are precise enough earlier.
     pub seconds: f64,

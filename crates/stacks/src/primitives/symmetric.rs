@@ -89,8 +89,7 @@ fn hmac(evp: Evp, name: &str) -> Result<Sized, Failure> {
     const WHAT: &str = "compute a MAC";
     let name = hash_name(name);
     let secret = [0x5A_u8; 32];
-    // SAFETY: the library context is never freed, and name and secret are live during the call; a null result is
-    // checked.
+    // SAFETY: the library context is never freed; name and secret are live during the call; a null result is checked.
     let key: PKey<Private> = unsafe {
         let key = sys::EVP_PKEY_new_raw_private_key_ex(
             evp.library(),

@@ -158,7 +158,7 @@ impl Marks {
     pub fn hashed(&mut self, data: &[u8]) {
         let Some(length) = message_length(data) else { return };
         let kind = data[0];
-        // A ClientHello that is shorter than its length is hashed for a binder; 254 stands for the hash of a first
+        // A ClientHello shorter than its stated length is hashed for a binder; 254 stands for the hash of a first
         // hello.
         if length != data.len() || kind == MESSAGE_HASH {
             return;

@@ -182,7 +182,7 @@ impl SigningKey for TimedKey {
                 // Keys are of a suite's types, or from a user's certificate, which was checked against the suite.
                 let spki = key.as_ref();
                 let holds = |id: &AlgorithmIdentifier| spki.windows(id.len()).take(8).any(|at| at == &id[..]);
-                // In the SubjectPublicKeyInfo of RSA, 24 bytes precede the RSAPublicKey for a modulus of 2,048 bits or
+                // RSA's SubjectPublicKeyInfo has 24 bytes before the RSAPublicKey if the modulus has 2,048 bits or
                 // more.
                 signature_primitive(Operation::Sign, holds, spki.get(24..).unwrap_or_default())
             }
@@ -224,8 +224,7 @@ const CURVES: [(AlgorithmIdentifier, &str, &str); 4] = [
     (alg_id::ED25519, "eddsa", "ed25519"),
 ];
 
-/// The primitive of a key; `is` compares its algorithm identifier. If no curve's matches, the key is RSA, whose size
-/// follows from the key.
+/// The primitive of a key; `is` compares its algorithm identifier. If no curve matches, it is an RSA key.
 fn signature_primitive(
     operation: Operation,
     is: impl Fn(&AlgorithmIdentifier) -> bool,
@@ -450,8 +449,7 @@ impl Hkdf for TimedHkdf {
         self.extract(secret.len(), || self.inner.extract_from_secret(salt, secret))
     }
 
-    // `extract_from_kx_shared_secret` keeps its default: it completes the exchange, which is timed itself, and
-    // extracts.
+    // `extract_from_kx_shared_secret` keeps its default: it completes the exchange, which is timed, and extracts.
 
     fn expander_for_okm(&self, okm: &OkmBlock) -> Box<dyn HkdfExpander> {
         Box::new(Expander { inner: self.inner.expander_for_okm(okm), names: self.names })

@@ -39,8 +39,7 @@ pub fn measure(name: &str, repeat: usize) -> Measurement {
         .unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// Runs one instrumented handshake, checks that it is the requested one, and that its messages contain all of its
-/// bytes.
+/// Runs one instrumented handshake, and checks that it is the requested one and that its messages contain all bytes.
 pub fn trace(suite: &Suite, settings: &Settings) -> Result<Trace, String> {
     let peers = prepare(suite, settings).map_err(|error| error.to_string())?;
     let pair = peers.pair().map_err(|error| error.to_string())?;

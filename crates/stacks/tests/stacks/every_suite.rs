@@ -1,5 +1,4 @@
-//! Every suite of the catalogue completes a handshake; its accounting is complete, and its operations have names of the
-//! suite's vocabulary.
+//! Every suite of the catalogue completes a handshake; its accounting is complete, and its operations have valid names.
 
 use super::common;
 use shakedown_stacks::{Registry, catalogue};

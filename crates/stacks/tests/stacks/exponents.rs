@@ -23,7 +23,7 @@ fn long_exponents_cost_what_their_length_says() {
         let [dh1024, dh2048, ffdhe2048] = ["dh1024", "dh2048", "ffdhe2048"]
             .map(|group| derive_us(&format!("tls1.2/dh_anon+{group}"), side));
         println!("{side}: dh1024 {dh1024:.1} us, dh2048 {dh2048:.1} us, ffdhe2048 {ffdhe2048:.1} us");
-        // Twice the length: a multiplication takes four times as long, and there are twice as many. Measured: about 7.
+        // Twice the length: a multiplication takes up to four times as long, and there are twice as many. About 7.
         assert!(dh2048 > 3.0 * dh1024, "{side}: {dh2048} against {dh1024} us");
         // 225 bits of exponent instead of 2048.
         assert!(ffdhe2048 < 2.0 * dh1024, "{side}: {ffdhe2048} against {dh1024} us");

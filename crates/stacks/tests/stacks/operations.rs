@@ -404,8 +404,7 @@ fn handshakes_of_tls_1_3() {
     assert_none(&failures);
 }
 
-/// The tables contain every key exchange in each of its authentications, with chains of one, two and three
-/// certificates.
+/// The tables contain every key exchange in all its authentications, with chains of one, two and three certificates.
 #[test]
 fn the_tables_leave_nothing_out() {
     use shakedown_trace::suite::{Authentication, KeyExchange};

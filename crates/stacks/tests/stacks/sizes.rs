@@ -7,8 +7,7 @@
 use super::common;
 use shakedown_trace::{MessageName, Side};
 
-/// The paper's name of the mechanism; our suite, with `N` for the key size; the paper's bytes at 512, 1024 and 2048
-/// bits.
+/// The paper's name of the mechanism; our suite, with `N` for the key size; the paper's bytes for each key size.
 const MECHANISMS: [(&str, &str, [u64; 3]); 7] = [
     ("plain PSK", "tls1.0/psk", [586, 586, 586]),
     ("DH_anon", "tls1.0/dh_anon+dhN", [719, 911, 1295]),

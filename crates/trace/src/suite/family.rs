@@ -129,8 +129,8 @@ impl Group {
         matches!(self.family(), KeyFamily::MlKem | KeyFamily::Hybrid)
     }
 
-    /// The last part of a primitive in this group. WTLS's groups modulo a prime differ from TLS's of the same size, so
-    /// their names differ too.
+    /// The last part of a primitive in this group. WTLS's groups modulo a prime differ from TLS's, so their names do
+    /// too.
     pub fn parameters(self, protocol: Protocol) -> &'static str {
         match (self, protocol) {
             (Self::Dh(512), Protocol::Wtls) => "wtlsdh512",

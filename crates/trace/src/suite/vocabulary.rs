@@ -102,8 +102,7 @@ impl KeyExchange {
             KeyExchange::EcdhAnon,
         ];
         match protocol {
-            // The first seven, without curves: SSL 3.0 has no extension that negotiates a curve (RFC 4492 builds on
-            // TLS).
+            // The first seven, without curves: SSL 3.0 has no extension to negotiate a curve (RFC 4492 needs TLS).
             Protocol::Ssl3 => CLASSIC.split_at(7).0,
             Protocol::Tls10 | Protocol::Tls11 | Protocol::Tls12 | Protocol::Dtls12 => &CLASSIC,
             Protocol::Tls13 => &[Self::Ephemeral, Self::Psk, Self::PskDhe],
