@@ -1,4 +1,4 @@
-"""Shakedown: what a secure handshake costs, on your device, over your network, at your load.
+"""Shakedown computes the cost of secure handshakes on your device, over your network and at your load.
 
 >>> import shakedown
 >>> result = shakedown.measure("tls1.2/psk", repeat=30)
@@ -142,7 +142,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - the names above have types of their own
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - the imports above declare the types
     if name == "__version__":
         from shakedown.native import build
 

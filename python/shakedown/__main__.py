@@ -1,4 +1,4 @@
-"""`python -m shakedown` is the command."""
+"""Runs the command line with `python -m shakedown`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NoReturn
 
 
 def main() -> NoReturn:
-    """Runs the command line and exits; Ctrl-C is handled from the beginning."""
+    """Runs the command line and exits. Ctrl-C is also handled while the command line is imported."""
     try:
         from shakedown.cli import main as run
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""What the machine lacks for this program's work, and what that disables."""
+"""Checks of the machine: what is missing, and which features that disables."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
 STAT = Path("/proc/stat")
 CPU_INFO = Path("/proc/cpuinfo")
 STEAL_COLUMN = 8
-"""Of the line `cpu` in /proc/stat: user nice system idle iowait irq softirq steal (proc(5))."""
+"""Column of the line `cpu` in /proc/stat: user nice system idle iowait irq softirq steal (proc(5))."""
 WATCH_S = 1.0
 MAX_STEAL = 0.01
 MAX_BUSY = 0.25
@@ -28,7 +28,7 @@ Finding = tuple[State, str]
 
 
 def diagnose() -> list[Diagnosis]:
-    """Performs each check once; takes a second, in which the load of the processors is observed."""
+    """Performs each check once. Takes one second, in which the load of the processors is measured."""
     checks: tuple[tuple[str, Callable[[], Finding], str], ...] = (
         ("core", _core, "everything except reading existing files"),
         ("key store", _key_store, "measure, serve, certs: they store keys and certificates there"),
@@ -71,7 +71,7 @@ def _key_store() -> Finding:
         folder = os.environ.get(name)
         if folder:
             there = Path(folder) / inside
-            while not os.path.exists(there) and there != there.parent:  # noqa: PTH110 - False where it is refused
+            while not os.path.exists(there) and there != there.parent:  # noqa: PTH110 - False if denied
                 there = there.parent
             if there.is_dir() and os.access(there, os.W_OK | os.X_OK):
                 return "ok", f"{name}={folder}"
@@ -91,7 +91,7 @@ try:
 except OSError as error:
     sys.exit(f"/dev/net/tun: {error.strerror}")
 """
-"""Makes namespaces, and with a word a TUN device in them, as bearers do; they end with the process."""
+"""Creates namespaces as bearers do, with an argument also a TUN device. They end with the process."""
 
 
 def _user_namespaces() -> Finding:
@@ -175,6 +175,6 @@ def _program(name: str) -> Callable[[], Finding]:
 
 
 def program_version(text: str) -> str:
-    """`TShark 4.0.17`, of the lines that a program prints of itself; empty where there is no version."""
+    """Name and version (`TShark 4.0.17`) from a program's version output; empty if it has no version."""
     found = re.match(r"\s*([A-Za-z]+)[^\n]*?[ \-v(]([0-9]+(?:\.[0-9]+)+[a-z]?)", text)
     return f"{found[1]} {found[2]}" if found else ""

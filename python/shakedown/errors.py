@@ -23,7 +23,7 @@ class ShakedownError(Exception):
 
 
 class InputError(ShakedownError):
-    """Invalid input: the line names it, its place, and what is accepted."""
+    """Invalid input. The message names the input, its place, and the accepted values."""
 
     exit_status = 2
 

@@ -31,9 +31,9 @@ def attach(
     """Attaches mobiles by SSL-based AKA in virtual time; the same arguments give the same result.
 
     Args:
-        suite: what is negotiated; mutual, and with chains of two levels, whatever its short name says.
-        attaching: number and times of the attaches, and the policy of resumption.
-        device, server_device, bearer: a profile's name or path: of the mobiles, of the SGSNs, of the network.
+        suite: the suite to negotiate. It is always mutual, with chains of two levels.
+        attaching: number and times of the attaches, and the resumption policy.
+        device, server_device, bearer: names or paths of the profiles of mobiles, SGSNs and network.
         costs: the recorded handshakes, and a device whose figures are scaled.
         samples: keep each attach's times.
         progress: called with the number of attaches done.

@@ -1,4 +1,4 @@
-"""Paths: emulated bearers compared with their profiles, and real ones measured."""
+"""Compares emulated bearers with their profiles, and measures real paths."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ from shakedown.schema.bearer import BearerCheck, MeasuredPath, Percentiles
 
 @checked
 def check_bearer(name: str | Path, *, seed: int = 0, seconds: float = 5.0) -> BearerCheck:
-    """Measures an emulated bearer with packets of its own, and compares it with its profile.
+    """Measures an emulated bearer with probe packets, and compares it with its profile.
 
     Args:
         name: the bearer's profile.
-        seed: names every random draw of the bearer.
-        seconds: for each of three parts: delay, rate up, rate down.
+        seed: seed of the bearer's random numbers.
+        seconds: duration of each of three parts: delay, rate up, rate down.
 
     Raises:
-        ShakedownError: for an unknown bearer, and where namespaces cannot be made, with what to enable.
+        ShakedownError: if the bearer is unknown, or namespaces cannot be created; the message explains how to
+            enable them.
     """
     return check(load_bearer(profile_name(name)), seed=seed, seconds=seconds)
 
@@ -45,13 +46,13 @@ def measure_path(
 
     Args:
         target: the reflector's HOST:PORT.
-        profile: the profile's file; left out, NAME.toml among the user's own profiles.
-        name: of the profile.
-        replace: a file that is there.
-        seconds: for each of three parts: round trips, rate up, rate down.
+        profile: the file to write; default: NAME.toml in the user's folder of bearer profiles.
+        name: the profile's name.
+        replace: replace an existing file.
+        seconds: duration of each of three parts: round trips, rate up, rate down.
 
     Raises:
-        InputError: for an invalid address or name, and an existing file.
+        InputError: for an invalid address or name, or an existing file.
         ShakedownError: if the reflector does not respond.
     """
     import numpy as np

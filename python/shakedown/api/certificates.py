@@ -1,4 +1,4 @@
-"""Certificates made, issued and described."""
+"""Generates, issues and describes certificates."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from shakedown.schema.certificates import CertificateProfile, DescribedFile, Gen
 
 @checked
 def certs(do: str, **request: object) -> Rows[Any]:
-    """Makes, issues or describes certificates: `do` is `show`, `make`, `issue` or `profiles`.
+    """Generates, issues or describes certificates: `do` is `show`, `make`, `issue` or `profiles`.
 
-    The fields of a request are the options of the command: `certs("show", files=["chain.pem"])`,
+    The other arguments are the options of the command: `certs("show", files=["chain.pem"])`,
     `certs("make", keys="p256@rsa2048", out="folder")`. Returns objects of `shakedown.schema.certificates`.
     Raises `InputError`.
     """
@@ -35,11 +35,11 @@ def certs(do: str, **request: object) -> Rows[Any]:
     if isinstance(given.get("files"), str):
         given["files"] = [given["files"]]
     found = native.certs({"do": do, **now, **given})
-    return Rows(convert(found, list[kinds[do]]))  # type: ignore[valid-type]  # the types of a table
+    return Rows(convert(found, list[kinds[do]]))  # type: ignore[valid-type]  # a type from a table
 
 
 def _as_text(value: object) -> object:
-    """Paths, and those in a list, as text."""
+    """Converts a path, or the paths in a list, to text."""
     if isinstance(value, list | tuple):
         return [_as_text(one) for one in value]
     return os.fspath(value) if isinstance(value, os.PathLike) else value

@@ -1,4 +1,4 @@
-"""Handshakes modelled, simulated and live, compared."""
+"""Compares modelled, simulated and live handshakes."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ def compare_live(
 ) -> Rows[LiveRun]:
     """Compares modelled, simulated and live handshakes, as `validate --live` does.
 
-    Each suite is measured in memory, then served to a load on this machine's loopback. Suites that fail are
-    omitted.
+    Each suite is measured in memory, and then served under load on this machine's loopback. Suites that fail
+    are omitted.
 
     Args:
-        experiment: read already, or its file.
+        experiment: an experiment, or its file.
         rate_per_s: new connections per second; default: the experiment's.
-        time_s: how long all loads take together.
-        endpoints: the protocol engines in virtual time, too.
-        folder: keeps the results there.
+        time_s: total duration of all loads.
+        endpoints: also run the protocol engines in virtual time.
+        folder: the results folder to write; default: results are not kept.
 
     Raises:
-        InputError: where there is nothing to compare.
+        InputError: if there is nothing to compare.
     """
     wanted = load_experiment(experiment) if isinstance(experiment, str | Path) else experiment
     wanted = compared(wanted, rate_per_s, time_s, endpoints=endpoints)

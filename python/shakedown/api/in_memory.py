@@ -37,21 +37,21 @@ def measure(
     link: str = "open",
     progress: Callable[[int], None] | None = None,
 ) -> list[Measurement]:
-    """Runs each suite's handshake `repeat` times in memory and measures what each part of it costs.
+    """Runs each suite's handshake `repeat` times in memory and measures the cost of each of its parts.
 
-    A suite given alone returns its `Measurement`; a list returns `Rows` of them.
+    For one name, the result is a `Measurement`; for a list, `Rows` of them.
 
     Args:
-        suites: a suite's name, or a list of names and patterns; with user-supplied certificates the result's
-            name is that of their keys.
-        repeat: handshakes; default: those of `options`, which are 30.
+        suites: a suite's name, or a list of names and patterns. With user-supplied certificates, the keys in
+            the name are replaced by those of the certificates.
+        repeat: number of handshakes; default: that of `options`, by default 30.
         options: seed, verification time, tickets, certificates and others.
         stack: the implementation that runs both sides, or `Stacks` with one for each; default: the suite's
             usual one.
         samples: keep the figures of every repetition, in addition to the medians.
         transfer_bytes: sizes of transfers from server to client after the handshake, one after the other.
         link: the link layer of a transfer: `open`, or `wep`, which encrypts every frame.
-        progress: called with the number of repetitions done, of all suites together. Ctrl-C stops it.
+        progress: called with the number of completed repetitions of all suites. Ctrl-C stops the measurement.
 
     Raises:
         InputError: for unknown names, options that exclude each other, and invalid certificates.
@@ -149,8 +149,8 @@ def capture(
 ) -> None:
     """Writes one handshake of each suite into a capture, and their secrets into a key log.
 
-    `options` are those of `measure`. Neither file may exist; the capture may, with `replace`. Raises
-    `InputError`.
+    `options` are those of `measure`. Existing files are refused; `replace` replaces an existing capture, but
+    never a key log. Raises `InputError`.
     """
     chosen = options.checked()
     names = [

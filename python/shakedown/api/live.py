@@ -1,4 +1,4 @@
-"""Real sockets: servers of suites, and EAP-TLS peers."""
+"""Servers of suites and EAP-TLS peers on real sockets."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ def serve(
     """Starts a server of `suites`. As a context manager it shuts down gracefully at the end of the block.
 
     Args:
-        suites: what it serves at one address.
+        suites: the suites to serve, all at one address.
         listen: `HOST:PORT`; with port 0 a free port is chosen, see `Server.address`.
-        stack: which implementation serves.
+        stack: the stack that serves them.
         settings: workers, payload, time-outs, limits, metrics and samples.
         options: certificates, seed and tickets.
         replace: whether `settings.traces_out` may replace a file.
 
     Raises:
-        InputError: also where the address is taken, or a suite cannot be served.
+        InputError: for invalid arguments, if the address is in use, or if a suite cannot be served.
     """
     return start(listed(suites), listen, stack=stack, settings=settings, options=options, replace=replace)
 
@@ -48,14 +48,14 @@ def authenticate(
     *,
     progress: Callable[[int], None] | None = None,
 ) -> Authentications:
-    """Authenticates by EAP-TLS against a RADIUS server; what failed is counted by its cause.
+    """Authenticates by EAP-TLS against a RADIUS server; failures are counted by cause.
 
     Args:
         server: `ADDRESS:PORT`.
         secret: shared by access point and server.
         suite: the suite to negotiate.
         options: number and rate of the authentications, identity, resumption, certificates and others.
-        progress: called with the number done.
+        progress: called with the number of completed authentications.
 
     Raises:
         InputError: for an invalid suite, file or number.

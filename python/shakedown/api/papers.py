@@ -1,4 +1,4 @@
-"""The founding papers, reproduced."""
+"""Reproduces the founding papers."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def reproduce(
 ) -> list[Reproduction]:
     """Reproduces papers: their tables, figures and claims, and the same handshakes on this machine.
 
-    `measured` is a file of figures that were measured before (`measured.jsonl`); with `measure=False` all is
-    computed from the papers' own inputs. Raises `InputError`.
+    `measured` is a file of figures from an earlier run (`measured.jsonl`). With `measure=False`, all figures
+    are computed from the papers' inputs. Raises `InputError`.
     """
     known = None if measure else replication.Replication()
     if measured is not None:

@@ -1,4 +1,4 @@
-"""Results as a page."""
+"""Writes results as a report page."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from shakedown.schema.arguments import checked
 
 @checked
 def report(results: Results | str | Path, path: str | Path | None = None, *, replace: bool = False) -> Path:
-    """Writes results, or a folder of them, as a page with its figures; returns where it is.
+    """Writes results, or those of a folder, as a page with its figures; returns the page's path.
 
-    Left out, `path` is the folder's own `report.html`. Raises `InputError`.
+    `path` is by default `report.html` in the folder. Raises `InputError`.
     """
     loaded = load_any(results) if isinstance(results, (str, Path)) else results
     if path is None:

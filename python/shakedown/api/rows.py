@@ -16,7 +16,7 @@ Listed = list[str] | tuple[str, ...]
 
 
 class OneOrRows(Protocol[P, T]):
-    """A function that returns the object of a suite given alone, and rows of a list."""
+    """A function that returns one object for a suite's name, and rows for a list."""
 
     @overload
     def __call__(self, suites: str, /, *args: P.args, **kwargs: P.kwargs) -> T: ...
@@ -37,7 +37,7 @@ OfSuites = Callable[Concatenate[str | Sequence[str], P], list[T]]
 
 
 def one_or_rows(function: OfSuites[P, T]) -> OneOrRows[P, T]:
-    """A function of suites that returns the object of one given alone."""
+    """Makes a function return one object for a suite's name, and rows for a list."""
 
     @wraps(function)
     def call(suites: str | Sequence[str], /, *args: P.args, **kwargs: P.kwargs) -> object:

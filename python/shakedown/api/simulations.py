@@ -46,7 +46,7 @@ def simulate(
 
     Args:
         suites: a suite's name, or a list of names and patterns.
-        fleet: a `Fleet`, or its arrivals alone, as `"storm:10s"`; or a list of both.
+        fleet: a `Fleet`, or only its arrivals, such as `"storm:10s"`; or a list of both.
         device, bearer: a profile's name or path, or a list of them and of patterns.
         server: the device, workers and software of each server.
         costs: the recorded handshakes, and a device whose figures are scaled.
@@ -116,9 +116,9 @@ def simulate_mix(
     Args:
         mix: a file of tables `[[clients]]`, or kinds of clients (`shakedown.simulation.mix.Kind`); a list of
             files returns `Rows`.
-        fleet: a `Fleet`, or its arrivals alone, as `"storm:10s"`. Its resumption holds for kinds that name
-            none.
-        device, bearer: a profile's name or path, for kinds that name none.
+        fleet: a `Fleet`, or only its arrivals, such as `"storm:10s"`. Its resumption applies to kinds that do
+            not specify one.
+        device, bearer: a profile's name or path, for kinds that do not specify one.
         server, costs, seed: as for `simulate`.
         progress: called with the number of completed clients, and the number of all clients.
 
@@ -141,8 +141,7 @@ def simulate_mix(
 
 
 def _fleet(given: Fleet | str) -> Fleet:
-    """A fleet by its arrivals. Raises `InputError` for fields that only experiments may
-    set."""
+    """Converts arrivals to a fleet. Raises `InputError` for fields that only experiments may set."""
     fleet = given if isinstance(given, Fleet) else Fleet(arrivals=given)
     if fleet.endpoints or fleet.mix is not None:
         raise InputError("a fleet with endpoints or a mix; accepted: endpoints=True, or simulate_mix")

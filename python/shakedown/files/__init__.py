@@ -1,1 +1,1 @@
-"""Files as they come in and go out: bounded reading, durable writing, TOML with its lines."""
+"""Files: bounded reading, durable writing, TOML with line numbers."""

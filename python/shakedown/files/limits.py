@@ -1,4 +1,4 @@
-"""How much is read: sizes, depths and counts, each with its line of error.
+"""Limits of what is read: sizes, depths and counts, with their error messages.
 
 The limit of a file's size depends on its purpose. The limits are far above normal use, and far below the size
 that would exhaust memory.
@@ -23,23 +23,23 @@ MAX_MANIFEST_BYTES = 256 * MIB
 MAX_PART_BYTES = 2048 * MIB
 
 MAX_DEPTH = 100
-"""Tables and arrays inside each other, in TOML and JSON."""
+"""Nesting depth of tables and arrays, in TOML and JSON."""
 
 MAX_DIGITS = 4300
-"""Digits of a whole number: more are refused by Python's own reader."""
+"""Digits of an integer; Python's parsers refuse more."""
 
 MAX_SUITES = 200_000
 MAX_PLACES = 100_000
 """Pairs of device and bearer in an experiment."""
 MAX_RATES = 10_000
 MAX_KINDS = 1_000
-MAX_MIXES = 100
 """Kinds of clients in a mixture."""
+MAX_MIXES = 100
 MAX_WORKERS = 100_000
 MAX_CAPTURES = 1_000
 
 MAX_UNIX_S = 253_402_300_799
-"""The last second of the year 9999, where calendars end."""
+"""The last second of the year 9999, the last year of Python's `datetime`."""
 
 
 def read_bytes(path: Path, max_bytes: int, what: str = "file") -> bytes:
@@ -52,9 +52,9 @@ def read_bytes(path: Path, max_bytes: int, what: str = "file") -> bytes:
 def read_lines(
     path: Path, max_bytes: int, what: str = "file", *, max_line_bytes: int | None = None
 ) -> Iterator[bytes]:
-    """A file that is no longer than it may be, some whole lines at a time. Raises `InputError`.
+    """Reads a file of limited size in blocks of whole lines. Raises `InputError`.
 
-    `max_line_bytes` is for readers that keep no more of the file than a line; None: any length.
+    `max_line_bytes` is for callers that keep only one line in memory; None: any length.
     """
     left, begun = max_bytes, list[bytes]()
     try:
@@ -93,7 +93,7 @@ def read_text(path: Path, max_bytes: int, what: str = "file") -> str:
 
 
 def check_readable(path: str | Path) -> None:
-    """Raises `InputError` where a file for somebody else cannot be opened, with the system's reason."""
+    """Raises `InputError` with the system's reason if a file that the core will read cannot be opened."""
     try:
         with Path(path).open("rb"):
             pass
@@ -102,8 +102,8 @@ def check_readable(path: str | Path) -> None:
 
 
 def parse_json(text: str | bytes, where: str) -> Any:  # noqa: ANN401 - JSON has any type
-    """JSON from outside as plain values. Raises `InputError`, also for a key that stands twice in an object:
-    another reader might take the other value.
+    """Parses untrusted JSON. Raises `InputError`, also for a duplicate key in an object, because another
+    parser might use the other value.
     """
     import json
 
@@ -125,7 +125,7 @@ def parse_json(text: str | bytes, where: str) -> Any:  # noqa: ANN401 - JSON has
 
 
 def digits_line(error: ValueError) -> str:
-    """What to say of a whole number of thousands of digits; nothing for any other error."""
+    """The message for an integer of more than `MAX_DIGITS` digits; empty for any other error."""
     return (
         f"a whole number of more than {MAX_DIGITS:,} digits"
         if "integer string conversion" in str(error)

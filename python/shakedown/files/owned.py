@@ -1,8 +1,8 @@
 """The files of a report's page, and whether they are unchanged.
 
-`.PAGE.files.json` beside a page lists what was written for it, the page and its figures, by digest. It is
-written before the files. So after an interrupted report, the next one knows all files that the report wrote,
-and never replaces or removes files that others wrote or changed.
+`.PAGE.files.json` next to a page lists the digests of the page and its figures. It is written before these
+files. So after an interrupted report, the next one knows all files that the report wrote, and never replaces
+or removes files that others wrote or changed.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ FIGURES = "figures"
 FORMAT: Literal["shakedown report files"] = "shakedown report files"
 ACCEPTED = "another --out, or --force"
 ACCEPTED_OF_RUN = 'another folder, or first "shakedown report FOLDER --force"'
-"""Of commands whose --force replaces results and no other files."""
+"""For commands whose --force replaces only results."""
 
 Made = Mapping[str, tuple[str, ...]]
-"""Files of a page by their path from its folder: digests of what was written, or was about to be."""
+"""By a file's path from the page's folder: digests of the contents that were written or about to be."""
 
 
 class MadeFiles(Object, frozen=True, kw_only=True):
-    """The files of a page, itself included."""
+    """The files of a page, including the page itself."""
 
     format: Literal["shakedown report files"] = FORMAT
     files: dict[str, tuple[str, ...]]
 
 
 def made_for(path: Path) -> Made:
-    """What reports wrote for a page; nothing where that cannot be told."""
+    """The files that reports wrote for a page; empty if their list cannot be read."""
     there = _ledger(path)
     if not there.is_file() or there.is_symlink() or (path.parent / FIGURES).is_symlink():
         return {}
@@ -44,12 +44,12 @@ def made_for(path: Path) -> Made:
         found = decode(read_bytes(there, MAX_MANIFEST_BYTES), MadeFiles, str(there))
     except InputError:
         return {}
-    # Nothing outside of the folder is a report's.
+    # A report writes only into its folder.
     return {name: one for name, one in found.files.items() if _is_inside(name)}
 
 
 def announce(path: Path, files: Made) -> None:
-    """Notes what is about to be written for a page, or has been. Raises `OSError`."""
+    """Records the files that were or will be written for a page. Raises `OSError`."""
     content = encode_pretty(MadeFiles(files=dict(files))).encode() + b"\n"
     write_durably(_ledger(path), content, replace=True)
 
@@ -61,7 +61,7 @@ def refuse_foreign(
     digests: Mapping[str, str],
     accepted: str = ACCEPTED,
 ) -> None:
-    """Refuses where a file is in the way that no report wrote, or that was changed since."""
+    """Raises `InputError` if one of the files exists and no report wrote it, or it was changed since."""
     if (folder / FIGURES).is_symlink():
         raise InputError(f"{folder / FIGURES}: a symbolic link; accepted: {accepted}")
     for name in names:
@@ -74,7 +74,7 @@ def refuse_foreign(
 
 
 def refuse_special(folder: Path, names: Iterable[str]) -> None:
-    """Refuses devices, pipes and sockets: a page and its figures are several files, which take names."""
+    """Refuses devices, pipes and sockets, because a page with its figures consists of several files."""
     for name in names:
         if is_special(folder / name):
             raise InputError(f"{folder / name}: {SPECIAL}; accepted: another --out")
@@ -82,8 +82,9 @@ def refuse_special(folder: Path, names: Iterable[str]) -> None:
 
 @contextmanager
 def undone_on_failure(path: Path, digests: Mapping[str, str]) -> Iterator[None]:
-    """Removes after a failure those of a page's files (by their paths from its folder) that are new and still
-    have the given digests.
+    """After a failure, removes the files of a page that are new and still have the given digests.
+
+    `digests` are by the files' paths from the page's folder.
     """
     folder, ledger, figures = path.parent, _ledger(path), path.parent / FIGURES
     new = [name for name in digests if not os.path.lexists(folder / name)]
@@ -103,7 +104,7 @@ def undone_on_failure(path: Path, digests: Mapping[str, str]) -> Iterator[None]:
 
 
 def remove_page(path: Path) -> None:
-    """Removes a page and its figures, as far as a report wrote them and they were not changed since."""
+    """Removes those files of a page that a report wrote and that were not changed since."""
     made = made_for(path)
     remove_drafts(path, made)
     for name, digests in made.items():
@@ -117,7 +118,7 @@ def remove_page(path: Path) -> None:
 
 
 def remove_drafts(path: Path, names: Iterable[str]) -> None:
-    """Removes what killed reports left of a page and these files of it; nothing behind a link."""
+    """Removes the drafts of a page and of these files that killed reports left; does not follow links."""
     remove_left_over(_ledger(path))
     for name in (path.name, *names):
         if "/" not in name or not (path.parent / FIGURES).is_symlink():

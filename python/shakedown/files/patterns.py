@@ -1,4 +1,4 @@
-"""Names with wildcards and sets, as shells know them: `tls1.3/{x25519,p256}/*/server`, `gprs-*`."""
+"""Names with wildcards and sets, as in shells: `tls1.3/{x25519,p256}/*/server`, `gprs-*`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ MAX_NAMES = 10_000
 
 
 def is_pattern(text: str) -> bool:
-    """Whether a text has a wildcard or a set in it."""
+    """Whether a text contains a wildcard or a set."""
     return any(mark in text for mark in "*?[{")
 
 
 def alternatives(text: str) -> list[str]:
-    """A text with sets in braces as the texts that it stands for. Raises `InputError`."""
+    """Expands the sets in braces of a text. Raises `InputError`."""
     before, brace, rest = text.partition("{")
     if not brace:
         return [text]
@@ -38,7 +38,7 @@ def alternatives(text: str) -> list[str]:
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Whether a name has the pattern's parts between slashes; a last `*` stands for one part or more."""
+    """Whether a name matches a pattern, part by part; a final `*` matches one or more parts."""
     wanted, parts = pattern.split("/"), name.split("/")
     if wanted[-1] == "*" and len(wanted) > 1:
         parts = [*parts[: len(wanted) - 1], "/".join(parts[len(wanted) - 1 :])]
@@ -48,12 +48,12 @@ def matches(pattern: str, name: str) -> bool:
 
 
 def expanded(word: str, names: Iterable[str], what: str) -> list[str]:
-    """The names that a pattern matches; a word without wildcards is itself. Raises `InputError`."""
+    """The names that a pattern matches; a word without wildcards is returned as is. Raises `InputError`."""
     return list(dict.fromkeys(_expanded(word, list(names), what)))
 
 
 def one_name(name: str, what: str) -> str:
-    """A name given alone. Raises `InputError` for a pattern, which may stand for several."""
+    """Returns a single name. Raises `InputError` for a pattern, which may match several."""
     if is_pattern(name):
         raise InputError(
             f'{what} "{name[:60]}" is a pattern; accepted: a name, or a list that holds patterns'

@@ -1,4 +1,4 @@
-"""Foreign text made safe to print: control characters are printed visibly.
+"""Makes untrusted text safe to print, by escaping control characters.
 
 Names and notes come from files that others wrote. Control characters, terminal escapes, bidirectional
 overrides and undecodable bytes are printed as `\\x1b`, `\\u202e` …; everything else stays as it is.
@@ -10,11 +10,11 @@ import re
 import unicodedata
 
 _JOINERS = "\u200c\u200d"
-"""Format characters that scripts and emoji need inside words."""
+"""Format characters that some scripts and emoji need inside words."""
 
 
 def visible(text: object) -> str:
-    """One line of text, with nothing in it that moves a cursor, a colour or the direction of reading."""
+    """One line of text; characters that affect the cursor, colours or the text direction are escaped."""
     line = str(text)
     if line.isprintable():
         return line
@@ -22,12 +22,12 @@ def visible(text: object) -> str:
 
 
 def visible_lines(text: object) -> str:
-    """Text of several lines; line ends and tabs stay."""
+    """As `visible`, for several lines; line breaks and tabs are kept."""
     return re.sub(r"[^\n\t]+", lambda run: visible(run[0]), str(text).replace("\r\n", "\n"))
 
 
 def json_safe(text: str) -> str:
-    """JSON that is the same to a parser, and harmless on a terminal: such characters as `\\u…` escapes."""
+    """Writes unsafe characters in JSON as `\\u…` escapes; a parser reads the same values."""
     if text.isascii():
         return text.replace("\x7f", "\\u007f")
     return "".join(one if one == "\n" or _is_harmless(one) else _json_escaped(one) for one in text)
@@ -45,7 +45,7 @@ def _escaped(character: str) -> str:
     if character in names:
         return names[character]
     if 0xDC80 <= code <= 0xDCFF:
-        # A byte of a file's name that is no UTF-8.
+        # A byte of a file's name that is not UTF-8.
         return f"\\x{code - 0xDC00:02x}"
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 

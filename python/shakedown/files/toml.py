@@ -1,4 +1,4 @@
-"""TOML as people wrote it: where a key stands, what was found there, and why a text is none."""
+"""Reads TOML, and composes its error messages: the line of a key, its value, and syntax errors."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from shakedown.errors import InputError
 from shakedown.files.limits import MAX_DEPTH, digits_line, read_text
 
 MAX_TOLD = 80
-"""Characters of a value that an error line repeats."""
+"""Maximum number of characters of a value in an error message."""
 
 
 def load_toml(path: Path, max_bytes: int, what: str) -> tuple[dict[str, Any], str]:
-    """A TOML file's tables, and its text. Raises `InputError` in one line with the number of the line."""
+    """A TOML file's tables, and its text. Raises `InputError` with the line number."""
     text = read_text(path, max_bytes, what).removeprefix("\ufeff")
     try:
         data = tomllib.loads(text)
@@ -31,7 +31,7 @@ def load_toml(path: Path, max_bytes: int, what: str) -> tuple[dict[str, Any], st
 
 
 def depth(value: object) -> int:
-    """How many tables and arrays stand inside each other."""
+    """The nesting depth of tables and arrays."""
     level, here = 0, [value]
     while here := [one for one in here if isinstance(one, dict | list)]:
         level += 1
@@ -40,7 +40,7 @@ def depth(value: object) -> int:
 
 
 def syntax_error(path: Path, text: str, reason: str) -> str:
-    """tomllib's complaint as ours, with the line and what stands on it."""
+    """Converts an error of tomllib to a message with the line number and its key."""
     match = re.fullmatch(r"(.*?) \(at (?:line (\d+), column \d+|end of document)\)", reason, re.DOTALL)
     lines = text.splitlines() or [""]
     number = int(match[2]) if match and match[2] else len(lines)
@@ -52,9 +52,9 @@ def syntax_error(path: Path, text: str, reason: str) -> str:
 
 
 def locate(text: str, key: str, element: str | None = None) -> int:
-    """The line on which a key of a TOML text stands, or a string in its array; 1 if nowhere.
+    """The line number of a key in a TOML text, or of a string in its array; 1 if it is not found.
 
-    A key of a table is written `table.key`; where only the table is found, the table's line counts.
+    A key of a table is written `table.key`; if only the table is found, the result is the table's line.
     """
     lines = text.splitlines()
     table, _, inner = key.partition(".")
@@ -77,7 +77,7 @@ def locate(text: str, key: str, element: str | None = None) -> int:
 
 
 def describe(value: object) -> str:
-    """A TOML value as an error line names it, cut where it is long."""
+    """A TOML value as text for an error message, truncated to `MAX_TOLD` characters."""
     if isinstance(value, bool):
         return "true" if value else "false"
     names: dict[type, str] = {dict: "a table", list: "an array"}

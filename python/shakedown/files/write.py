@@ -80,7 +80,7 @@ def draft_of(path: Path) -> Path:
 
 
 def _open_draft(path: Path, mode: int) -> int:
-    """The handle of a file's new draft, locked; `BlockingIOError` where another process writes the file."""
+    """Creates and locks a file's draft; `BlockingIOError` if another process writes the file."""
     for _ in range(_TRIES):
         with suppress(FileExistsError):
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -269,9 +269,9 @@ def write_durably(path: Path, content: bytes, *, replace: bool) -> None:
 
 @contextmanager
 def made_folders(folder: Path) -> Iterator[None]:
-    """A folder, made with those above it. Those made that are empty at the end of the block are removed.
+    """Creates a folder and its parents. Created folders that are empty at the end of the block are removed.
 
-    Raises `InputError` or `ShakedownError` if it cannot be made.
+    Raises `InputError` or `ShakedownError` if the folder cannot be created.
     """
     missing = missing_folders(folder)
     try:
@@ -285,7 +285,7 @@ def made_folders(folder: Path) -> Iterator[None]:
 
 
 def missing_folders(folder: Path) -> list[Path]:
-    """The folders that making a folder would make, the innermost first."""
+    """The folder and its parents, as far as they do not exist, innermost first."""
     return list(takewhile(lambda one: not os.path.lexists(one), (folder, *folder.parents)))
 
 
@@ -321,7 +321,7 @@ def digest_of(path: Path) -> str | None:
 
 
 def _rename_exclusively(draft: Path, path: Path) -> None:
-    """Renames a draft, or raises `FileExistsError` if the name exists by now."""
+    """Renames a draft; raises `FileExistsError` if the new name exists."""
     try:
         os.link(draft, path, follow_symlinks=False)
     except FileExistsError:

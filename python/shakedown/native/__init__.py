@@ -1,7 +1,7 @@
-"""The entry point to the native core: loading it, its errors, its suites, and what it measures in memory.
+"""The entry point to the native core: its errors, its suites, and measurements in memory.
 
-Everything is typed by the schema; nothing is measured or decided here. What else the core does
-is in modules of its own.
+The functions only convert arguments and results, to types of the schema. The other modules of this package
+contain the core's other functions.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def exit_status(error: BaseException) -> int | None:
-    """Which exit status an error of the native core asks for; None for any other error."""
+    """The exit status for an error of the native core; None for any other error."""
     module = sys.modules.get("shakedown._core")
     if module is None or not isinstance(error, module.CoreError):
         return None
@@ -38,26 +38,26 @@ def exit_status(error: BaseException) -> int | None:
 
 
 def is_failure(error: BaseException) -> bool:
-    """True where a handshake failed or a suite cannot run: one suite's trouble, not the whole run's."""
+    """Whether a handshake failed or a suite cannot run; a run continues with its other suites."""
     module = sys.modules.get("shakedown._core")
     return module is not None and isinstance(error, (module.HandshakeFailed, module.Unsupported))
 
 
 def least_values() -> Mapping[str, int]:
-    """How many values a percentile needs, by its name, as `p99`; with fewer the core leaves it out."""
+    """The minimum number of values for each percentile (`p99`); with fewer, the core omits it."""
     found: dict[str, int] = extension().LEAST_VALUES
     return found
 
 
 def canonical(suite: str) -> str:
-    """The one spelling of a suite's name; raises `InputError` where it names no possible suite."""
+    """The canonical spelling of a suite's name; raises `InputError` if no such suite is possible."""
     check("suite", suite, "str")
     with complaints(suite):
         return cast(str, extension().canonical(suite))
 
 
 def possible(suite: str) -> str | None:
-    """The one spelling of a suite's name; None where it names no possible suite."""
+    """The canonical spelling of a suite's name; None if no such suite is possible."""
     core = extension()
     try:
         return cast(str, core.canonical(suite))
@@ -66,7 +66,7 @@ def possible(suite: str) -> str | None:
 
 
 def runnable(suite: str) -> str:
-    """The one spelling of a suite that can be run here; raises `InputError` for any other, saying why."""
+    """The canonical spelling of a suite that can run here; raises `InputError` with the reason otherwise."""
     core = extension()
     name = canonical(suite)
     try:
@@ -79,10 +79,10 @@ def runnable(suite: str) -> str:
 
 
 def describe(suite: str) -> dict[str, Any]:
-    """The suite's parts and what follows from them.
+    """The suite's parts, and properties derived from them.
 
-    Parts: protocol, key_exchange, group, keys, authentication, mode, cipher, stack. What follows: transport
-    (stream or datagram), is_resumption, full (the suite that makes the session), sent_keys, key_family,
+    Parts: protocol, key_exchange, group, keys, authentication, mode, cipher, stack. Properties: transport
+    (stream or datagram), is_resumption, full (the suite that creates the session), sent_keys, key_family,
     group_family and the curve families of both, and operations: the public-key calls by side and message.
     """
     check("suite", suite, "str")
@@ -91,7 +91,7 @@ def describe(suite: str) -> dict[str, Any]:
 
 
 def suites(*, all: bool = False) -> list[SuiteEntry]:
-    """Suites that can be run; with `all`, those that cannot too, each with the reason."""
+    """Suites that can run; with `all`, also those that cannot, each with the reason."""
     return convert(extension().suites(all), list[SuiteEntry])
 
 
@@ -100,12 +100,12 @@ def stacks() -> list[StackEntry]:
 
 
 def profile_suites() -> dict[str, int]:
-    """The suites of a device's profile, and the number of tickets that each sends."""
+    """The suites that are measured for a device profile, with the number of tickets of each."""
     return dict(extension().profile_suites())
 
 
 def machine() -> Machine:
-    """What this machine is: the provenance of every figure measured here."""
+    """A description of this machine, the provenance of all figures measured here."""
     return convert(extension().machine(), Machine)
 
 
@@ -117,7 +117,7 @@ def build() -> Build:
 def measure(
     handshake: HandshakeId, options: MeasureOptions, progress: Callable[[int], None] | None = None
 ) -> Measurement:
-    """Runs a suite's handshake in memory and measures each part of it; raises as `shakedown.measure`."""
+    """Runs a suite's handshake in memory and measures its parts; errors are those of `shakedown.measure`."""
     from shakedown.native import counted
 
     core = release_build()
@@ -142,8 +142,8 @@ def presenting(suite: str) -> tuple[Literal["client", "server"], ...]:
 
 
 def take_notices() -> list[str]:
-    """What a user should know although nothing failed, since the last call: kept keys that were damaged and
-    generated again, one line each.
+    """Notices for the user since the last call, one line each: stored keys that were damaged and were
+    generated again.
     """
     return cast("list[str]", extension().take_notices())
 
@@ -154,7 +154,7 @@ def capture(
     """Writes one handshake of each suite into a capture, with its server's tickets, and their secrets into a
     key log.
 
-    Raises the core's `CaptureError` where a file cannot be written.
+    Raises the core's `CaptureError` if a file cannot be written.
     """
     extension().capture(
         [one.suite for one in handshakes],
@@ -172,13 +172,13 @@ def primitives(
     back_to_back: bool = False,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> list[Timing]:
-    """Times every primitive that the suites use, on this machine; one object a triple.
+    """Times the primitives that the suites use, on this machine.
 
-    `filter` holds words, each of which must begin the operation, algorithm or parameters of a primitive.
-    `seconds` is the longest time for each key, group or algorithm. With `back_to_back` primitives run in
-    loops of nothing else, as in libraries' benchmarks; without, a handshake comes between two rounds.
-    `progress` is called with the number of keys, groups and algorithms that are done, the number of all, and
-    the current one. Raises `InputError` if nothing matches or `seconds` is invalid.
+    Each word of `filter` must be a prefix of a primitive's operation, algorithm or parameters. `seconds` is
+    the maximum time for each key, group or algorithm. With `back_to_back`, primitives run in tight loops, as
+    in libraries' benchmarks; otherwise a handshake runs between two rounds. `progress` is called with the
+    number of completed keys, groups and algorithms, the number of all, and the current one. Raises
+    `InputError` if nothing matches or `seconds` is invalid.
     """
     core = release_build()
     words = None if filter is None else list(filter)
@@ -190,7 +190,7 @@ def primitives(
 
 
 def device_profile(timed: Sequence[Timing], *, name: str, date: str, title: str | None = None) -> str:
-    """What `primitives` timed on this machine, as the text of a device profile (TOML)."""
+    """Converts results of `primitives` to the text of a device profile (TOML)."""
     return cast(str, extension().device_profile(builtins(timed), name=name, title=title, date=date))
 
 
@@ -214,7 +214,7 @@ def transfers(
 
 
 def paths_as_text(options: Mapping[str, object]) -> dict[str, object]:
-    """Options as the core takes them: those that were given, paths as text."""
+    """Options as the core expects them: without None, and with paths as text."""
     given = {key: value for key, value in options.items() if value is not None}
     return {key: str(value) if isinstance(value, Path) else value for key, value in given.items()}
 
@@ -236,10 +236,10 @@ def named_by_chain(suite: str, options: MeasureOptions) -> tuple[str, list[str]]
 
 
 def certs(request: Mapping[str, object]) -> list[dict[str, Any]]:
-    """Makes, issues or describes certificates: `request["do"]` is show, make, issue, profiles or profile.
+    """Generates, issues or describes certificates: `request["do"]` is show, make, issue, profiles or profile.
 
-    Fields and results are those of `Request` and `Response` in `crates/certs/src/request.rs`; fields that are
-    None are left out, and what was made comes as a list of one. Raises `InputError` with the core's one line.
+    Fields and results are those of `Request` and `Response` in `crates/certs/src/request.rs`. Fields that are
+    None are omitted; a single result is returned as a list. Raises `InputError` with the core's message.
     """
     core = extension()
     given = paths_as_text(request)
@@ -252,7 +252,7 @@ def certs(request: Mapping[str, object]) -> list[dict[str, Any]]:
 
 @contextmanager
 def refused() -> Iterator[None]:
-    """What the core refuses as `InputError`."""
+    """Converts `ValueError` of the core to `InputError`."""
     try:
         yield
     except ValueError as error:
@@ -260,7 +260,7 @@ def refused() -> Iterator[None]:
 
 
 def release_build() -> ModuleType:
-    """The extension module where its times mean something. Raises `ShakedownError` for a debug build."""
+    """The extension module. Raises `ShakedownError` for a debug build, whose times are meaningless."""
     core = extension()
     if core.BUILD_PROFILE != "release":
         raise ShakedownError(
@@ -271,7 +271,7 @@ def release_build() -> ModuleType:
 
 @contextmanager
 def complaints(suite: str) -> Iterator[None]:
-    """The core's errors about names and options, converted to the package's."""
+    """Converts the core's errors about names and options to `InputError`."""
     core = extension()
     try:
         yield
@@ -282,8 +282,8 @@ def complaints(suite: str) -> Iterator[None]:
 
 
 def chosen_options(options: MeasureOptions, handshake: HandshakeId | None) -> dict[str, object] | None:
-    """The options that were given, as the core takes them; None where there are none."""
-    apart = ("repeat", "counter", "server_software")  # this and its tickets: `MeasureOptions.issuing`
+    """The options that differ from their defaults, as the core expects them; None if there are none."""
+    apart = ("repeat", "counter", "server_software")  # `MeasureOptions.issuing` handles the software
     given: dict[str, object] = {key: value for key, value in options.given().items() if key not in apart}
     if handshake is not None:
         stacks = {"client_stack": handshake.client_stack, "server_stack": handshake.server_stack}
@@ -292,7 +292,7 @@ def chosen_options(options: MeasureOptions, handshake: HandshakeId | None) -> di
 
 
 def _with_suggestion(message: str, suite: str) -> str:
-    """The core's line; first of all the suite that was meant, where a slip of the hand explains it."""
+    """The core's message, with or replaced by a suggestion if there is a similar suite."""
     from shakedown.native.suite_names import meant
 
     if "did you mean" in message or "impossible" in message:

@@ -1,4 +1,4 @@
-"""Attaches by SSL-based AKA: in virtual time, and the nodes and mobiles on sockets."""
+"""Attaches by SSL-based AKA: in virtual time, and between nodes and mobiles on sockets."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from shakedown.schema.aka import HssSummary, ProvisionedFiles, SgsnSummary
 
 
 def suites(suite: str) -> tuple[str, str]:
-    """A suite as attaches by SSL-based AKA run it (mutual, chains of two levels), and the one they resume by.
+    """The suites of full attaches by SSL-based AKA (mutual, chains of two levels) and of resumptions.
 
-    Raises `InputError`, and the core's `Unsupported` for one that cannot carry an attach.
+    Raises `InputError`, and the core's `Unsupported` for a suite that cannot carry an attach.
     """
     with complaints(suite):
         return cast("tuple[str, str]", extension().aka_suites(suite))
 
 
 def run(suite: str, plan: str, progress: Callable[[int], None] | None = None) -> dict[str, Any]:
-    """Runs attaches in virtual time; `plan` is JSON, as `simulation.attaches` makes it.
+    """Runs attaches in virtual time; `plan` is JSON from `simulation.attaches`.
 
     Raises `InputError`.
     """
@@ -33,7 +33,7 @@ def run(suite: str, plan: str, progress: Callable[[int], None] | None = None) ->
 def provision(
     folder: Path, suite: str, *, home: str, serving: str, nodes: Sequence[str], subscribers: int
 ) -> ProvisionedFiles:
-    """Makes two operators, and the files of their HSS, SGSNs and subscribers. Raises `InputError`."""
+    """Creates two operators, and the files of their HSS, SGSNs and subscribers. Raises `InputError`."""
     with complaints(suite):
         made = extension().aka_provision(str(folder), suite, home, serving, list(nodes), subscribers)
     return convert({**made, "files": [str(path) for path in made["files"]]}, ProvisionedFiles)
@@ -47,7 +47,7 @@ def hss(
     listening: Callable[[str], None],
     stopped: Callable[[HssSummary], None],
 ) -> None:
-    """Serves an HSS until a signal's handler raises. Calls `listening` with the address, and `stopped`.
+    """Serves an HSS until a signal handler raises. Calls `listening` with the address, and `stopped`.
 
     Raises `InputError`.
     """
@@ -69,7 +69,7 @@ def sgsn(
     listening: Callable[[str, str | None], None],
     stopped: Callable[[SgsnSummary], None],
 ) -> None:
-    """Serves an SGSN until a signal's handler raises; `store` keeps its state, as `live.sgsn_state` does.
+    """Serves an SGSN until a signal handler raises; `store` keeps its state, as `live.sgsn_state` does.
 
     `listening` is called with the addresses for mobiles and for other SGSNs, `stopped` with the summary.
     Raises `InputError`.
@@ -85,6 +85,6 @@ def sgsn(
 
 
 def mobile(options: Mapping[str, object], *, progress: Callable[[int], None] | None = None) -> dict[str, Any]:
-    """Attaches to an SGSN on sockets; the suite, and each attach. Raises `InputError`."""
+    """Attaches to an SGSN over sockets; returns the suite and each attach. Raises `InputError`."""
     with complaints(""):
         return cast("dict[str, Any]", extension().aka_mobile(paths_as_text(options), progress=progress))

@@ -15,7 +15,7 @@ from shakedown.schema.trace import CapturedTrace
 
 
 class Inspected:
-    """A connection of a capture, decoded when asked for."""
+    """A connection of a capture, decoded on access."""
 
     def __init__(self, inner: Any) -> None:  # noqa: ANN401 - the core's object
         self._inner = inner
@@ -31,18 +31,18 @@ class Inspected:
 
     @property
     def trace(self) -> CapturedTrace | None:
-        """What `predict --traces` can use; None where not all of the handshake is visible."""
+        """The trace for `predict --traces`; None if part of the handshake is not visible."""
         found = self._inner.trace
         return None if found is None else convert(found, CapturedTrace)
 
     @property
     def refused(self) -> str | None:
-        """Why it makes no trace."""
+        """Why there is no trace; None if there is one."""
         return cast("str | None", self._inner.refused)
 
 
 class Inspection:
-    """A capture being read: its connections as they end, those that it leaves open last, by their index."""
+    """A capture being read: its connections as they end, then, by index, those still open at its end."""
 
     def __init__(self, inner: Any) -> None:  # noqa: ANN401 - the core's object
         self._inner = inner
@@ -52,12 +52,12 @@ class Inspection:
 
     @property
     def summary(self) -> CaptureSummary:
-        """What the file held, as far as it was read."""
+        """A description of the file, as far as it was read."""
         return convert(self._inner.summary, CaptureSummary)
 
     @property
     def problem(self) -> str | None:
-        """Why reading ended before the file did, else None."""
+        """Why reading ended before the end of the file, else None."""
         return cast("str | None", self._inner.problem)
 
 
@@ -68,12 +68,12 @@ def inspect(
     *,
     progress: Callable[[int], None] | None = None,
 ) -> Inspection:
-    """Opens a capture and reads it as it is iterated over, in bounded memory: its connections as they end.
+    """Opens a capture. Iteration reads it in bounded memory and returns connections as they end.
 
-    Each item has `connection`: an object with messages, flights and bytes; `trace`: what `predict` can use,
-    or None, and then `refused`: the reason. After the last, the iterator's `summary` describes the file, and
-    `problem` is why reading ended before the end of the file, else None. `progress` is called with the
-    number of bytes read. Ctrl-C stops it. Raises `InputError` where nothing could be read.
+    Each item has `connection`, an object with messages, flights and bytes; `trace` for `predict`, or None;
+    and `refused`, the reason why there is no trace. After the last item, `summary` of the result describes
+    the file, and `problem` is why reading ended before the end of the file, else None. `progress` is called
+    with the number of bytes read. Ctrl-C stops reading. Raises `InputError` if nothing could be read.
     """
     core = extension()
     try:

@@ -1,8 +1,8 @@
-"""Instructions of a handshake, counted by valgrind's callgrind in a process of their own.
+"""Instructions of a handshake, counted by valgrind's callgrind in a separate process.
 
-The process runs this module, which measures a few handshakes under a seed with a counter of instructions in
-place of the clock. The same work has the same count in nearly every run: environment, hash seed and draws are
-fixed.
+The process runs this module, which measures a few handshakes with a seed and an instruction counter instead
+of the clock. The same work has the same count in nearly every run, because environment, hash seed and random
+numbers are fixed.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ ENVIRONMENT = (
     "SHAKEDOWN_CACHE",
     "XDG_CACHE_HOME",
 )
-"""Variables that the process inherits: its stack, and with it alignment, depends on the size of all. A longer
-PATH changes counts by 0.05 %; the process starts no other.
+"""The only variables that the process inherits, because their total size affects the stack's alignment: a
+longer PATH changes counts by 0.05 %. The process needs no PATH.
 """
 
 
 def valgrind() -> str:
-    """The program; raises `ShakedownError` where it is not installed."""
+    """The path of valgrind; raises `ShakedownError` if it is not installed."""
     found = shutil.which("valgrind")
     if found is None:
         raise ShakedownError(
@@ -54,7 +54,8 @@ def valgrind() -> str:
 def count_instructions(suite: str, options: Mapping[str, object] | None) -> InstructionCounts:
     """Counts a suite's instructions; `options` are those of the core's `measure`.
 
-    A stack that follows no seed is counted without one: its counts may vary. Raises `ShakedownError`.
+    A stack that does not support a seed is counted without one, so its counts may vary. Raises
+    `ShakedownError`.
     """
     chosen = dict(options or {})
     chosen.setdefault("seed", DEFAULT_SEED)
@@ -66,11 +67,11 @@ def count_instructions(suite: str, options: Mapping[str, object] | None) -> Inst
 
 
 class UnseedableError(ShakedownError):
-    """A stack that draws from the system alone."""
+    """The stack uses only random numbers of the operating system."""
 
 
 def _counted(suite: str, options: Mapping[str, object]) -> InstructionCounts:
-    # Names of one length: what depends on it is the same in every run.
+    # Temporary folders have names of one length, so the length affects all counts equally.
     with tempfile.TemporaryDirectory(prefix="shakedown-") as folder:
         log = Path(folder) / "log"
         command = [
@@ -98,10 +99,10 @@ def _counted(suite: str, options: Mapping[str, object]) -> InstructionCounts:
 
 
 def _run(command: list[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """Runs a program to its end; what interrupts that ends the program."""
+    """Runs a program to its end; an interruption or the time limit kills it."""
     process = None
     try:
-        # An interruption while it starts would leave it behind.
+        # An interruption during the start would leave the process running.
         with noted() as signals:
             process = subprocess.Popen(
                 command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -123,14 +124,14 @@ def _environment() -> dict[str, str]:
 
 @cache
 def _compile_modules() -> None:
-    """Loads in a process what the counted one loads: one that compiles modules has another memory layout."""
+    """Compiles the modules in another process: compiling changes the memory layout of its process."""
     subprocess.run(
         [sys.executable, "-m", __name__], env=_environment(), capture_output=True, timeout=60, check=False
     )
 
 
 def _as_counts(found: Mapping[str, Any]) -> InstructionCounts:
-    """The core's figures, which are thousands, as counts."""
+    """Converts the core's figures, in thousands of instructions, to counts."""
 
     def spread(of: Mapping[str, Any]) -> dict[str, Any]:
         names = ("median", "mean", "sd", "min", "max")

@@ -20,7 +20,7 @@ def peer(
     *,
     progress: Callable[[int], None] | None = None,
 ) -> tuple[Authentications, str | None]:
-    """Authenticates against a RADIUS server; what came of it, and the first failure in a line.
+    """Authenticates against a RADIUS server; returns the results, and the first failure as one line.
 
     Raises `InputError`.
     """
@@ -51,7 +51,7 @@ def serve(
     listening: Callable[[str, str], None],
     stopped: Callable[[ServerTally], None],
 ) -> None:
-    """Serves EAP-TLS until a signal's handler raises. `listening` is called with address and suite, `stopped`
+    """Serves EAP-TLS until a signal handler raises. `listening` is called with address and suite, `stopped`
     with the tally. `sessions` stores sessions, as `live.eap_sessions` does; default: memory.
 
     Raises `InputError`.

@@ -30,7 +30,7 @@ def part(
     options: Mapping[str, object],
     progress: Callable[[LoadProgress], None] | None = None,
 ) -> dict[str, Any]:
-    """What one generator of several counted, for `merge`. `config` has fields of `Config` in
+    """Runs one of several generators; returns its figures for `merge`. `config` has fields of `Config` in
     `crates/live/src/load`.
 
     `progress` is called about ten times a second; a `KeyboardInterrupt` that it raises, as Ctrl-C, ends the
@@ -45,19 +45,19 @@ def part(
     with complaints(suite or ""):
         found: dict[str, Any] = core.load(config, suite=suite, options=options, progress=tell)
     if found["load"]["interrupted"] and not found["load"]["elapsed_s"]:
-        # Before the first start could be: there are no figures, and none a second.
+        # Interrupted before the load started, so there are no figures.
         raise KeyboardInterrupt
     return found
 
 
 def merge(parts: Sequence[Mapping[str, Any]]) -> LoadOutcome:
-    """The combined figures of concurrent generators, as if one had counted all times."""
+    """Combines the figures of concurrent generators, as if one generator had recorded all times."""
     with complaints(""):
         return convert(release_build().merge_loads(parts), LoadOutcome)
 
 
 def connection_plans() -> list[tuple[str, int, str]]:
-    """The suites that are served to measure the cost of a connection: names, tickets, the clients' stack."""
+    """The suites served to measure the cost of a connection: name, number of tickets, clients' stack."""
     return cast("list[tuple[str, int, str]]", extension().connection_plans())
 
 
@@ -78,8 +78,8 @@ def connection_per_kib_us(processors: Sequence[int]) -> float:
 
 
 def connection_line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """The fixed part of a connection (us), and the share by which a handshake takes longer than in memory.
+    """The fixed cost of a connection (us), and the ratio by which handshakes take longer than in memory.
 
-    A point is a handshake's time in memory, and what a connection takes beyond it (us).
+    A point is a handshake's time in memory and its connection's additional time (us).
     """
     return cast("tuple[float, float]", extension().connection_line(list(points)))

@@ -1,4 +1,4 @@
-"""A server in this process: started, watched and stopped; its threads are the core's."""
+"""Starts, observes and stops a server in this process; its threads belong to the core."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ LOOK_EVERY_S = 0.2
 
 
 def parse_address(text: str) -> str:
-    """`HOST:PORT`, `[IPv6]:PORT`, or a port of this machine alone, as an IP address and a port.
+    """Converts `HOST:PORT`, `[IPv6]:PORT`, or a port of this machine, to an IP address and a port.
 
-    Raises `InputError`, also where the host has no address.
+    Raises `InputError`, also if the host has no address.
     """
     host, colon, port_text = text.rpartition(":")
     bracketed = host.startswith("[") and host.endswith("]")
@@ -56,20 +56,21 @@ def parse_address(text: str) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """What went wrong, without its number."""
+    """The description of an error, without its number."""
     text = getattr(error, "strerror", None) or str(error)
     return text[:1].lower() + text[1:]
 
 
 @dataclass(frozen=True)
 class QueueTraces:
-    """Messages of handshakes on their way through a server's queue, in the order in which they were taken up.
+    """Handshake messages in a server's queue, in the order in which workers started to process them.
 
     Attributes:
-        arrived_s, taken_up_s, done_s: since the server began, each of shape (messages,).
-        worked_s: how long the worker had had something to do, all in all, when it took the message up.
-        handshake: the number of the message's handshake, of its worker's.
-        is_first: whether it is its handshake's first.
+        arrived_s, taken_up_s, done_s: arrival, start and end of processing, since the server's start; each of
+            shape (messages,).
+        worked_s: the worker's total busy time when it started to process the message.
+        handshake: the number of the message's handshake at its worker.
+        is_first: whether the message is the first of its handshake.
     """
 
     arrived_s: npt.NDArray[np.float64]
@@ -81,7 +82,7 @@ class QueueTraces:
 
 
 class Server:
-    """A running server. As a context manager it is stopped in good order at the end of the block."""
+    """A running server. As a context manager it shuts down gracefully at the end of the block."""
 
     def __init__(self, inner: Any) -> None:  # noqa: ANN401 - the core's object
         self._inner = inner
@@ -91,38 +92,38 @@ class Server:
 
     @property
     def address(self) -> str:
-        """Where it listens, as IP:PORT."""
+        """The address of the listening socket, as IP:PORT."""
         return cast(str, self._inner.address)
 
     @property
     def metrics_address(self) -> str | None:
-        """Where its metrics are, as IP:PORT; None where they were not asked for."""
+        """The address of its metrics, as IP:PORT; None if they are disabled."""
         return cast("str | None", self._inner.metrics_address)
 
     @property
     def roots_pem(self) -> str:
-        """The roots that clients are to trust; empty where no suite has X.509 certificates."""
+        """The root certificates for clients to trust; empty if no suite uses X.509 certificates."""
         return "".join(map(ssl.DER_cert_to_PEM_cert, self._inner.roots))
 
     @property
     def stack(self) -> str:
-        """Name and version of what runs the suites."""
+        """Name and version of the stack."""
         stack = self._inner.stack
         return f"{stack['name']} {stack['version']}"
 
     def stop(self) -> None:
-        """Accepts nothing new and ends idle connections; the others have the drain time to finish."""
+        """Accepts no new connections and closes idle ones; the others have the drain time to finish."""
         self._inner.stop()
 
     def cut(self) -> None:
         self._inner.cut()
 
     def wait(self, timeout_s: float) -> bool:
-        """Waits for its end, at most so long; True once it is over."""
+        """Waits until the server has stopped, at most `timeout_s`; returns whether it has stopped."""
         return cast(bool, self._inner.wait(timeout_s))
 
     def take_queue_traces(self) -> QueueTraces:
-        """The ways of messages through the queue that were kept since they were taken last."""
+        """The queue traces that were recorded since the last call."""
         import numpy as np
 
         rows = np.frombuffer(self._inner.take_queue_traces(), dtype="<u8").reshape(-1, 6).astype(np.int64)
@@ -159,14 +160,14 @@ def start(
 ) -> Server:
     """Starts a server of `suites` at `listen` (HOST:PORT).
 
-    Of `options` certificates, seed and tickets count. The file `settings.traces_out` is a log of sampled
-    handshakes, which others read while it grows: it has its name as soon as the server listens, and a file
-    that is there is replaced then, where `replace` says so, and never added to. Raises `InputError`, also
-    where the address is taken or a suite cannot be served.
+    Of `options`, certificates, seed and tickets are used. The file `settings.traces_out` is a log of sampled
+    handshakes, which other programs may read while it grows: it has its name as soon as the server listens.
+    With `replace`, an existing file is replaced at that time; nothing is appended to it. Raises `InputError`,
+    also if the address is in use or a suite cannot be served.
     """
     sides = options.checked()
     if sides.now is None:
-        # Servers on a network live today, not on the laboratory's fixed day.
+        # A server on a network uses the present time, not the fixed day of handshakes in memory.
         sides = structs.replace(sides, now=int(time.time()))
     chosen = {key: value for key, value in sides.given().items() if key != "repeat"}
     if stack is not None:
@@ -187,7 +188,7 @@ def start(
     if log is not None:
         request["traces_out"] = str(log.temp_path)
     try:
-        # A server without a reference is stopped at once.
+        # A server to which nothing refers is stopped immediately.
         server = Server(core.Server(names, request, options=chosen))
         if log is not None:
             log.commit()
@@ -196,7 +197,7 @@ def start(
             check_readable(client_ca)
         raise InputError(str(error)) from error
     finally:
-        # Has no effect on a file that has its name.
+        # Has no effect after the commit.
         if log is not None:
             log.abandon()
     return server

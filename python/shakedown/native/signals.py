@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM that come while something must not be interrupted."""
+"""Ctrl-C and SIGTERM during steps that must not be interrupted."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 SAME_S = 0.3
-"""Signals closer together are one: `timeout` sends its own twice."""
+"""Signals within this time count as one, because `timeout` sends its signal twice."""
 
 
 @contextmanager
 def noted(most: int | None = None) -> Iterator[list[float]]:
-    """Notes when Ctrl-C comes, or SIGTERM where it is to do the same, instead of raising it; beyond the most
-    that are noted, it is raised.
+    """Records the times of Ctrl-C, and of SIGTERM if it has the same handler, instead of raising
+    `KeyboardInterrupt`. After `most` recorded signals it is raised.
     """
     came: list[float] = []
 
@@ -27,7 +27,7 @@ def noted(most: int | None = None) -> Iterator[list[float]]:
             raise KeyboardInterrupt
         came.append(now_s)
 
-    # Only the main thread may, and no other is interrupted.
+    # Only the main thread may set handlers, and no other thread is interrupted.
     here = threading.current_thread() is threading.main_thread()
     ours = [
         number

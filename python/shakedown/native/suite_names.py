@@ -1,4 +1,4 @@
-"""Suites by patterns, by names of cipher suites and by misspellings. What is valid is the core's to say."""
+"""Finds suites by patterns, names of cipher suites and misspelt names. The core decides what is valid."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from shakedown.files.patterns import alternatives, is_pattern, matches, one_name
 from shakedown.native.core import extension
 
 MAX_TRIED = 50_000
-"""Names that are put together and asked for; patterns of more find those of the list alone."""
+"""Maximum number of combined names to try; a pattern with more combinations matches only listed suites."""
 
 
 def expand(words: Iterable[str]) -> list[str]:
-    """Patterns as the suites that run here and match; other words as they are. Raises `InputError`."""
+    """Replaces patterns by the matching suites that run here; keeps other words. Raises `InputError`."""
     found: dict[str, None] = {}
     for word in words:
         for one in alternatives(word) if is_pattern(word) else (word,):
@@ -33,7 +33,7 @@ def expand(words: Iterable[str]) -> list[str]:
 
 
 def _no_match(pattern: str) -> str:
-    """The error for a pattern without a match: what was meant, for its first part that no suite has."""
+    """The error for a pattern without a match, with a suggestion for its first part that no suite has."""
     found = f'no suite here matches "{pattern[:80]}"'
     lists = '"shakedown suites" lists the suites'
     protocol, *parts = respelt = _respelt(pattern).split("/")
@@ -54,14 +54,14 @@ def _no_match(pattern: str) -> str:
 
 
 def listed(suites: str | Sequence[str]) -> list[str]:
-    """One suite, or a list of suites and patterns, as suites. Raises `InputError`."""
+    """Expands one suite, or a list of suites and patterns, to a list of suites. Raises `InputError`."""
     if isinstance(suites, str):
         return [one_name(suites, "suite")]
     return expand(suites) if any(map(is_pattern, suites)) else list(suites)
 
 
 def matching(pattern: str) -> list[str]:
-    """The suites that run here and match a pattern: those that are listed, and others of the same words."""
+    """The suites that run here and match a pattern: listed ones, and other combinations of their words."""
     names = _names()
     found = [name for name in names if matches(pattern, name)]
     protocol, *parts = pattern.split("/")
@@ -78,7 +78,7 @@ def matching(pattern: str) -> list[str]:
 
 
 def holding(words: Sequence[str]) -> list[str]:
-    """Suites that run here whose names hold all words, beyond those that are listed."""
+    """Suites that run here, listed or not, whose names contain all words."""
     tried: list[str] = []
     for protocol, places in _places().items():
         for count in range(1, len(places) + 1):
@@ -114,7 +114,7 @@ def _names() -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def _places() -> dict[str, list[list[str]]]:
-    """By protocol, the words at each place of the listed names."""
+    """By protocol, the words at each position of the listed names."""
     found: dict[str, list[dict[str, None]]] = {}
     for name in _names():
         protocol, *parts = name.split("/")
@@ -127,7 +127,7 @@ def _places() -> dict[str, list[list[str]]]:
 
 
 def meant(name: str) -> str:
-    """The suite that a cipher suite's name or a misspelt name stands for; empty where none does."""
+    """The suite for a cipher suite's name or a misspelt name; empty if there is none."""
     core = extension()
     respelt = _respelt(name)
     for one in (*_of_cipher_suite(name), respelt, _renamed(respelt), _holding_part(_part(respelt))):
@@ -158,11 +158,11 @@ _KEY_EXCHANGES = {
     "PSK": "psk",
     "RSA": "rsa",
 }
-"""Of IANA's and OpenSSL's names; none is RSA in OpenSSL's."""
+"""Key exchanges in names of IANA and OpenSSL; in names of OpenSSL, a missing one means RSA."""
 
 
 def _of_cipher_suite(name: str) -> Iterator[str]:
-    """`TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256`, `ECDHE-RSA-AES128-GCM-SHA256` as a suite."""
+    """Suites for `TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256` or `ECDHE-RSA-AES128-GCM-SHA256`."""
     text = name.upper().replace("_", "-")
     if not re.fullmatch(r"[A-Z0-9]+(-[A-Z0-9]+)+", text):
         return
@@ -195,7 +195,7 @@ def _cipher(text: str) -> str:
 
 
 def _respelt(name: str) -> str:
-    """`tls13/…`, `TLSv1.3/…`, `ssl3.0/…` with the protocol as it is spelled here."""
+    """Corrects the spelling of the protocol in `tls13/…`, `TLSv1.3/…`, `ssl3.0/…`."""
     protocol, slash, rest = name.strip().lower().partition("/")
     found = re.fullmatch(r"(d?tls|ssl)[-_ ]?v?[-_ ]?(\d)[._]?(\d)?", protocol)
     if found is None:
@@ -219,11 +219,11 @@ _OTHER_NAMES = (
     (r"mtls|both|client-?auth", "mutual"),
     (r"resume|resumption", "resumed"),
 )
-"""How others write parts of names, and how they are written here."""
+"""Other spellings of parts of names, and their spellings in suites."""
 
 
 def _part(text: str) -> str:
-    """A key, group, cipher or mode as it is spelled here."""
+    """A key, group, cipher or mode as it is spelled in suites."""
     for pattern, ours in _OTHER_NAMES:
         found = re.fullmatch(pattern, text)
         if found is not None:
@@ -232,13 +232,13 @@ def _part(text: str) -> str:
 
 
 def _renamed(name: str) -> str:
-    """A name whose parts are spelled as others spell them, or nearly as here."""
+    """Corrects other spellings and misspellings of a name's parts."""
     protocol, *parts = name.split("/")
     places = _places().get(protocol, [])
     known = {piece for words in places for word in words for piece in (word, *re.split("[+@]", word))}
     found = [protocol]
     for place, part in enumerate(parts):
-        if place:  # a key: the key exchange is named already
+        if place:  # a key: the first part names the key exchange
             part = {"rsa": "rsa2048", "ecdsa": "p256"}.get(part, part)
         pieces = [_nearest(_part(piece), known) for piece in re.split("([+@])", part)]
         found.append("".join(pieces))
@@ -248,13 +248,13 @@ def _renamed(name: str) -> str:
 def _nearest(piece: str, known: Collection[str]) -> str:
     if piece in known or len(piece) > MAX_WORD:
         return piece
-    import difflib  # only what went wrong needs it
+    import difflib  # only errors need it
 
     return next(iter(difflib.get_close_matches(piece, known, n=1, cutoff=0.75)), piece)
 
 
 def _holding_part(part: str) -> str:
-    """The first suite with this key exchange or key, of the newest TLS; empty where none has it."""
+    """The first suite with this key exchange or key, of the newest TLS version; empty if there is none."""
     some = [name for name in _names() if part in re.split("[/+@]", "/".join(name.split("/")[1:3]))]
     of_tls = (name for protocol in _NEWEST_FIRST for name in some if name.startswith(f"{protocol}/"))
     return next(of_tls, "") if part else ""

@@ -1,7 +1,7 @@
-"""Simulations in virtual time: whole, in pieces, and with protocol engines.
+"""Simulations in virtual time: complete, in pieces, and with protocol engines.
 
-`spec` is `Scenario` of `crates/sim`. The core returns a report of it, and an outcome, which
-merges and is longer by far.
+`spec` is `Scenario` of `crates/sim`. The core returns a report, and an outcome, which is much larger and can
+be merged with others.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ def use_threads(count: int) -> None:
 def simulate(
     spec: Mapping[str, object], progress: Callable[[int, int], None] | None = None
 ) -> dict[str, Any]:
-    """Runs a simulation; its report.
+    """Runs a simulation and returns its report.
 
-    `progress` is called with the clients that are through, of how many. Ctrl-C stops it. Replications share
-    threads, by default one a processor (`use_threads`); the figures are the same. Raises `InputError`.
+    `progress` is called with the number of completed clients and of all clients. Ctrl-C stops the simulation.
+    Replications share threads, by default one per processor (`use_threads`); their number does not change the
+    figures. Raises `InputError`.
     """
     options = {} if _threads is None else {"threads": _threads}
     with refused():
@@ -43,23 +44,23 @@ def simulate(
 
 
 def _parts(answer: str) -> tuple[dict[str, Any], msgspec.Raw]:
-    """Report and outcome of the core's answer; the outcome is not read."""
+    """Report and outcome of the core's answer; the outcome is not decoded."""
     parts = msgspec.json.decode(answer, type=dict[str, msgspec.Raw])
     return cast("dict[str, Any]", msgspec.json.decode(parts["report"])), parts["outcome"]
 
 
 def replay(spec: str) -> dict[str, Any]:
-    """Replays one handshake over a path, without a queue, until its percentiles are known; `spec` and what is
-    returned are `Replay`, as JSON, and `Replayed` of `crates/sim`. Raises `InputError`.
+    """Replays one handshake over a path, without a queue, until its percentiles are precise enough. `spec` is
+    a `Replay` as JSON, and the result a `Replayed` of `crates/sim`. Raises `InputError`.
     """
     with refused():
         return cast("dict[str, Any]", json.loads(extension().replay(spec)))
 
 
 def spec_text(spec: Mapping[str, object]) -> str:
-    """A simulation as the core reads it, JSON.
+    """A simulation as JSON, for the core.
 
-    Times of arrival are written some at a time: as objects, millions would take many times their text.
+    Arrival times are converted in blocks: as Python objects, millions need much more memory than as text.
     """
     arrivals = spec.get("arrivals")
     times = arrivals.get("at_s") if isinstance(arrivals, Mapping) else None
@@ -73,15 +74,15 @@ def spec_text(spec: Mapping[str, object]) -> str:
 
 
 def pieces(text: str, threads: int) -> tuple[int, int, int]:
-    """The first of a simulation's replications, how many they are, and into how many parts each is cut for so
-    many threads: parts have servers, clients and cells of their own. Raises `InputError` for what cannot be.
+    """The first of a simulation's replications, their number, and the number of parts of each for a number of
+    threads. Parts share no servers, clients or cells. Raises `InputError` for an invalid simulation.
     """
     with refused():
         return cast("tuple[int, int, int]", extension().simulate_pieces(text, threads))
 
 
 def piece(text: str, replication: int, part: tuple[int, int] | None = None) -> str:
-    """The outcome of one replication, or of a part of it (its number, and of how many), for `merged`."""
+    """The outcome of one replication, or of a part of it (its number, number of parts), for `merged`."""
     with refused():
         return cast(str, extension().simulate_piece(text, replication, part))
 
@@ -94,8 +95,8 @@ def merged(outcomes: Sequence[str]) -> tuple[dict[str, Any], str]:
 
 
 def longer(text: str, outcome: str, spent: int) -> str | None:
-    """What is simulated after an outcome of a simulation, with so many events in all so far; None where it is
-    precise enough, or no events are left.
+    """The simulation that continues after an outcome; None if the outcome is precise enough, or the limit of
+    events is reached. `spent` is the number of events so far.
     """
     with refused():
         return cast("str | None", extension().simulate_longer(text, outcome, spent))
@@ -107,12 +108,12 @@ def with_endpoints(
     options: MeasureOptions,
     progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, Any]:
-    """The same with a suite's own endpoints in place of the recorded handshake: real protocol engines over
-    simulated links and TCP, charged by the recorded messages' costs.
+    """As `simulate`, with a suite's protocol engines instead of a replay, over simulated links and TCP. Their
+    processing times are the costs of the recorded messages.
 
-    Besides the report: the stacks, `replayed` (the report of a replay with another seed),
-    `distance` (Kolmogorov and Smirnov's, between the times of both) and `critical`, at 1 %. Raises
-    `InputError`, and what `measure` raises.
+    The result also has the stacks, `replayed` (the report of a replay with another seed), `distance`
+    (Kolmogorov-Smirnov, between the times of both) and `critical` (its critical value at 1 %). Raises
+    `InputError` and the errors of `measure`.
     """
     core = extension()
     chosen = chosen_options(options, handshake)

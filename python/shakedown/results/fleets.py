@@ -20,44 +20,43 @@ OF_CLIENTS = (
 )
 OF_FLEETS = (*OF_CLIENTS, "retries", "refused", "waiting", "busy")
 OF_SERVERS = ("servers", "starting")
-"""Of a time series, what is known where servers start and stop."""
+"""Columns of a time series in which servers start and stop."""
 
 FLEET_OPTIONS = ("retry", "admission", "autoscale", "sessions", "records")
-"""Texts that were given to a fleet, or null."""
+"""Options of a fleet that are texts, or null."""
 
 OF_CELLS = ("sent", "collided", "up", "down", "bytes")
-"""Of a time series, what is known of cells; `up` and `down` are shares of their time."""
+"""Columns of a time series with cells; `up` and `down` are utilisations of the channels."""
 
 STATISTICS = ("mean", "margin", "min", "p50", "p90", "p95", "p99", "max", "p99_margin")
 
 
 def dashed(name: str) -> str:
-    """A column of a time series as its quantity has it: `series.in-flight`."""
+    """A column of a time series, spelled as in its quantity: `series.in-flight`."""
     return name.replace("_", "-")
 
 
 def _labelled(view: pl.DataFrame) -> pl.DataFrame:
     named = label(view)
-    # Engines stand beside the replay of the same suite.
+    # The label distinguishes protocol engines from the replay of the same suite.
     engines = pl.format("{} ({} engines)", named, pl.col("endpoints"))
     return view.with_columns(label=pl.when(pl.col("endpoints").is_null()).then(named).otherwise(engines))
 
 
 @over_parts("simulated", _labelled)
 def fleets(table: pl.DataFrame) -> pl.DataFrame:
-    """Simulated fleets, one a row, in the table's order; times in seconds.
+    """Simulated fleets, one per row, in the table's order; times in seconds.
 
-    `arrivals`, `clients`, `cells`, `retry`, `admission`, `autoscale`, `sessions` and `records` (null where
-    not given), `completed`, `attempts`, `failed`,
-    `handshake_mean_s` … `handshake_max_s`, `wait_mean_s`, `wait_margin_s`, `wait_missing`,
-    `energy_mean_j`, `energy_basis`, `energy_missing`, `wake_tail_j`, `wake_tail_low_j`, `wake_tail_high_j`,
-    `wake_tail_basis`, `basis` (of the times), `missing` (why they are lower bounds), `unstable` (1, 0, or
-    null where it is not known),
-    `utilisation`, of it `records_utilisation`, `offered`, `recovery_s` (null where work has no figure;
-    `utilisation_low` and its like are lower bounds), `in_flight`, the three `modelled_…_s`, `width_s` of the
-    time series, `without_cost`;
-    `endpoints`: the stacks whose engines ran; `mix`: the mixture of clients, null where all are of one
-    kind; `imprecise`: why figures are less precise than asked; `saturated`: cells that are saturated.
+    `arrivals`, `clients`, `cells`, `retry`, `admission`, `autoscale`, `sessions` and `records` (null if not
+    given), `completed`, `attempts`, `failed`, `handshake_mean_s` … `handshake_max_s`, `wait_mean_s`,
+    `wait_margin_s`, `wait_missing`, `energy_mean_j`, `energy_basis`, `energy_missing`, `wake_tail_j`,
+    `wake_tail_low_j`, `wake_tail_high_j`, `wake_tail_basis`, `basis` (of the times), `missing` (why they are
+    lower bounds), `unstable` (1, 0, or null if unknown), `utilisation`, `records_utilisation` (the part of it
+    for records), `offered`, `recovery_s` (these are null if work has no cost figure; `utilisation_low` and
+    similar columns are lower bounds), `in_flight`, the three `modelled_…_s`, `width_s` of the time series,
+    `without_cost`;
+    `endpoints`: the stacks whose engines ran; `mix`: the mixture of clients, null for clients of one kind;
+    `imprecise`: why figures are less precise than requested; `saturated`: cells that are saturated.
     """
     rows = table.filter((pl.col("kind") == "simulated") & pl.col("item").is_null())
     names: Names = {
@@ -85,7 +84,7 @@ def fleets(table: pl.DataFrame) -> pl.DataFrame:
 
 @over_parts("simulated")
 def fleet_kinds(table: pl.DataFrame) -> pl.DataFrame:
-    """Kinds of clients of mixtures, one a row: `scenario`, `item`, suite, device and bearer, `share`,
+    """Kinds of clients of mixtures, one per row: `scenario`, `item`, suite, device and bearer, `share`,
     `resumption`, `clients`, `failed`, `handshake_mean_s` … `handshake_max_s`, `basis`, `missing`.
     """
     rows = table.filter(
@@ -103,11 +102,11 @@ def fleet_kinds(table: pl.DataFrame) -> pl.DataFrame:
 
 @over_parts("simulated")
 def fleet_series(table: pl.DataFrame) -> pl.DataFrame:
-    """Time series of fleets, one interval a row: `scenario`, `item`, and what happened in it."""
+    """Time series of fleets, one interval per row: `scenario`, `item`, and the figures of the interval."""
     rows = table.filter((pl.col("kind") == "simulated") & pl.col("quantity").str.starts_with("series."))
     rows = rows.filter(pl.col("item").is_not_null() & pl.col("class").is_null())
     names = columns("series", map(dashed, (*OF_FLEETS, *OF_SERVERS, *OF_CELLS)))
-    # Cells may still carry what clients that are gone have sent.
+    # Cells may still transmit data after all clients have ended.
     return wide(rows, ("scenario", "item"), names).with_columns(
         pl.col(name).fill_null(0.0) for name in OF_FLEETS
     )
@@ -115,7 +114,7 @@ def fleet_series(table: pl.DataFrame) -> pl.DataFrame:
 
 @over_parts("simulated")
 def fleet_kind_series(table: pl.DataFrame) -> pl.DataFrame:
-    """The same of each kind of client of a mixture: `class` is its number, from 0, as text."""
+    """`fleet_series` by kind of client of a mixture: `class` is the kind's number, from 0, as text."""
     rows = table.filter((pl.col("kind") == "simulated") & pl.col("quantity").str.starts_with("series."))
     rows = rows.filter(pl.col("item").is_not_null() & pl.col("class").is_not_null())
     names = columns("series", map(dashed, OF_CLIENTS))

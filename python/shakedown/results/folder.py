@@ -55,7 +55,7 @@ class Results:
         return pl.concat([empty(), *self.source.chunks()])
 
     def chunks(self, kind: str | None = None) -> Iterator[pl.DataFrame]:
-        """The table, some parts at a time: those of one kind of figures, or all."""
+        """The table in blocks of parts: those with one kind of figures, or all."""
         return iter([self.source]) if isinstance(self.source, pl.DataFrame) else self.source.chunks(kind)
 
     @property
@@ -79,7 +79,7 @@ class Results:
         """`complete`, `interrupted`, `failed`, or a text that begins with `not ended`."""
         return self.manifest.ended or "not ended: it was killed, or still runs"
 
-    # Tables of one row for each of what they are named after; their columns are described with the queries.
+    # Tables with one row per object in their name. The queries document their columns.
     handshakes = cached_property(queries.handshakes)
     messages = cached_property(queries.messages)
     operations = cached_property(queries.operations)

@@ -13,10 +13,10 @@ STATISTICS = ("mean", "p50", "p90", "p95", "p99", "max")
 
 @over_parts("live", labelled)
 def loads(table: pl.DataFrame) -> pl.DataFrame:
-    """Loads on real servers, one a row, in the table's order; times in seconds.
+    """Loads on real servers, one per row, in the table's order; times in seconds.
 
     `arrivals`, `planned`, `completed`, `failed`, `causes`, `rate`, `handshake_mean_s` … `handshake_max_s`,
-    and so `connect`, `lateness` and `busy`; `resumed_asked`, `resumed_confirmed`, `server_cpu_s`,
+    the same for `connect`, `lateness` and `busy`; `resumed_asked`, `resumed_confirmed`, `server_cpu_s`,
     `utilisation`, `formula_wait_s`, `unloaded_s`, `wait_s`, `modelled_…_s`, `simulated_…_s` and
     `endpoints_…_s` of `server_cpu`, `server_busy`, `handshake` and `wait`, `endpoints` (the stacks whose
     engines ran), `saturated`.
@@ -51,10 +51,11 @@ def loads(table: pl.DataFrame) -> pl.DataFrame:
 
 @over_parts("live", labelled)
 def steps(table: pl.DataFrame) -> pl.DataFrame:
-    """Where sampled handshakes spend their time: a side's for a message a row, in us.
+    """Time spent in sampled handshakes, one row per side and message, in us.
 
-    `cryptography_us`, `other_us`, `waited_us`; `device` is the one whose time the client took, null: this
-    machine. Without a message: `waited_us` until the connection was there, `other_us` for no message.
+    `cryptography_us`, `other_us`, `waited_us`; `device` is the emulated device of the client, null: this
+    machine. In the row without a message, `waited_us` lasts until the connection was open, and `other_us`
+    belongs to no message.
     """
     rows = table.filter(pl.col("quantity").str.starts_with("live.step."))
     keys = [*PLACE, "side", "message_index", "message", "sender"]

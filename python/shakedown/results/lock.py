@@ -16,14 +16,14 @@ class FolderLock:
     """A folder in which no other process writes results until it is released, or this process ends."""
 
     def __init__(self, folder: str | Path, accepted: str = "another folder") -> None:
-        """Makes the folder if need be, and locks it. Raises `InputError` where it can't, or another has it;
-        `accepted` names what to do then.
+        """Creates the folder if it does not exist, and locks it. Raises `InputError` if this fails, or if
+        another process holds the lock; the message of that error ends with `accepted`.
         """
         self.folder = Path(folder)
         self._handle: int | None = None
         self._made: list[Path] = []
         try:
-            # A folder that its maker removed, empty, before it was locked here may be another's by now.
+            # Its creator may have removed the empty folder before it was locked here.
             while not self._locked():
                 self.release()
         except BlockingIOError:
@@ -41,7 +41,7 @@ class FolderLock:
             ) from error
 
     def _locked(self) -> bool:
-        """Whether the folder that has the name now is locked. Raises `OSError`."""
+        """Locks the folder. False if the name belongs to another folder by then. Raises `OSError`."""
         try:
             self._made = missing_folders(self.folder)
             self.folder.mkdir(parents=True)

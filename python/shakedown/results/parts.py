@@ -1,7 +1,7 @@
-"""The parts of a large results folder as they were read and checked: compressed, and decoded where asked for.
+"""The validated parts of a large results folder, kept compressed and decoded on demand.
 
-A table of millions of rows takes gigabytes; its parts, compressed, a hundredth of that. Queries run over a
-few parts at a time (`over_parts`), because all rows of a scenario are in one part.
+A table of millions of rows takes gigabytes; its compressed parts take a hundredth of that. Queries process a
+few parts at a time (`over_parts`). This is possible because all rows of a scenario are in one part.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import polars as pl
 from shakedown.results.table import empty
 
 ROWS_AT_A_TIME = 100_000
-"""Parts are decoded together until they have so many rows."""
+"""Parts are decoded in groups of at least this number of rows."""
 
 
 @dataclass(frozen=True, repr=False)
 class Parts:
-    """A table in parts: of each, its kind of figures, its rows, and itself as Parquet."""
+    """A table in parts: for each, its kind of figures, its number of rows, and its content as Parquet."""
 
     kinds: Sequence[str] = ()
     heights: Sequence[int] = ()
@@ -56,7 +56,7 @@ Query = Callable[[pl.DataFrame], pl.DataFrame]
 
 
 class Chunked(Protocol):
-    """What queries are asked of: results, or anything else that has a table in chunks."""
+    """The input of queries: results, or any other table in chunks."""
 
     def chunks(self, kind: str | None = None) -> Iterator[pl.DataFrame]:
         """The table, some rows at a time; of a kind of figures, or all."""
@@ -68,8 +68,8 @@ View = Callable[[Chunked], pl.DataFrame]
 def over_parts(
     kind: str, finish: Query | None = None
 ) -> Callable[[Query], Callable[[Chunked], pl.DataFrame]]:
-    """A question that each scenario of a kind answers for itself: its answer is that of all parts, one after
-    the other. `finish` is done to the whole answer.
+    """Runs a query, which must treat each scenario separately, on all parts with a kind of figures, and
+    concatenates the results. `finish` is applied to the concatenation.
     """
 
     def asked(query: Query) -> View:

@@ -1,6 +1,6 @@
-"""What each quantity of the tidy table is: its unit, what it is in words, and what views call it.
+"""The quantities of the tidy table: units, descriptions, and the names of their columns in views.
 
-A quantity without a unit is a text. One that several kinds of figures have is declared by one of them.
+A quantity without a unit is a text. A quantity of several kinds of figures is declared for one of them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 class Quantity(NamedTuple):
-    """What a quantity is, for readers of the table."""
+    """A quantity and its description, for readers of the table."""
 
     name: str
     unit: str
@@ -28,20 +28,19 @@ def _read() -> dict[str, tuple[Quantity, ...]]:
 
 
 QUANTITIES = _read()
-"""By kind of figures, as `quantities.csv` has them."""
+"""The quantities in `quantities.csv`, by kind of figures."""
 
 UNITS = {one.name: one.unit for some in QUANTITIES.values() for one in some}
-"""By quantity."""
 
 _ENDINGS = {"s": "_s", "us": "_us", "J": "_j", "bytes": "_bytes", "1/s": "_per_s"}
-"""How a column's name ends, by unit."""
+"""The suffix of a column's name, by unit."""
 
 Names = dict[tuple[str, str | None, str | None], str]
 """A view's column for each (quantity, side, statistic)."""
 
 
 def column(quantity: str, statistic: str | None = None) -> str:
-    """What views and printed rows call a quantity: without its kind, with statistic and unit."""
+    """The column of a quantity in views and printed rows: without its kind, with statistic and unit."""
     name = quantity.partition(".")[2].replace(".", "_").replace("-", "_")
     ending = _ENDINGS.get(UNITS[quantity], "")
     middle = "" if statistic is None else f"_{statistic}"
@@ -57,5 +56,5 @@ def columns(
 
 
 def texts(kind: str, *names: str) -> dict[str, str]:
-    """The same of quantities that are texts, by quantity."""
+    """The columns of quantities that are texts, by quantity."""
     return {f"{kind}.{name}": column(f"{kind}.{name}") for name in names}

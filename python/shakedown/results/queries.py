@@ -1,6 +1,6 @@
 """Queries of the tidy table: views with one row per handshake, message, operation, prediction or connection.
 
-A view is a table itself, made of rows of the tidy one; nothing else is known of a figure.
+A view is a table that is computed only from rows of the tidy table.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ MESSAGE = ("message_index", "message", "sender", "flight", "message_unit")
 OPERATION = ("side", "operation", "algorithm", "parameters", "class")
 
 BOUNDED = ("client", "server", "queue", "utilisation", "energy", "wake-tail", "handshakes_per_charge")
-"""Figures of predictions with their bounds."""
+"""Figures of predictions that have bounds."""
 MARKED = ("client", "server", "energy", "wake-tail", "handshakes_per_charge")
-"""Those that are marked with their basis."""
+"""Figures of predictions that have a basis."""
 
 
 def labelled(view: pl.DataFrame) -> pl.DataFrame:
@@ -43,12 +43,12 @@ def labelled(view: pl.DataFrame) -> pl.DataFrame:
 
 @over_parts("measured", labelled)
 def handshakes(table: pl.DataFrame) -> pl.DataFrame:
-    """Measured handshakes, one a row; times are means in µs, split by class, and `label` tells them apart.
+    """Measured handshakes, one per row; times are means in µs, by class; `label` distinguishes handshakes.
 
     `client_us`, `client_sd_us`, `client_median_us`, `client_key_us`, `client_signature_us`,
-    `client_common_us`,
-    `client_unattributed_us`, `client_peak_bytes`, and so for the server; `bytes`, `client_bytes`,
-    `server_bytes`, `flights`, `repeat`, `preempted`, `clock`; `user_supplied`: sides, joined by "and".
+    `client_common_us`, `client_unattributed_us`, `client_peak_bytes`, and the same for the server; `bytes`,
+    `client_bytes`, `server_bytes`, `flights`, `repeat`, `preempted`, `clock`; `user_supplied`: sides, joined
+    by "and".
     """
     rows = table.filter(pl.col("kind") == "measured")
     names: Names = {
@@ -92,12 +92,12 @@ def handshakes(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def label(view: pl.DataFrame) -> pl.Expr:
-    """What tells handshakes apart: the suite, and whatever else of the identity differs among them.
+    """A text that distinguishes handshakes: the suite, and the parts of the identity that differ.
 
     Unknown values (the stacks of captured peers) do not distinguish scenarios.
     """
     parts: list[pl.Expr] = [pl.col("suite")]
-    # WTLS has a stack of its own, as its suites' names say already.
+    # Only one stack runs WTLS, so the suite's name implies it.
     known = view.filter(pl.col("client_stack").is_not_null() & ~pl.col("suite").str.starts_with("wtls/"))
     if known.select("client_stack", "server_stack").n_unique() > 1:
         same = pl.col("client_stack") == pl.col("server_stack")
@@ -113,8 +113,8 @@ def label(view: pl.DataFrame) -> pl.Expr:
 
 @over_parts("measured")
 def messages(table: pl.DataFrame) -> pl.DataFrame:
-    """Messages of measured handshakes, one a row: `bytes`, `generate_us`, `process_us` (means), medians
-    too.
+    """Messages of measured handshakes, one per row: `bytes`, `generate_us`, `process_us` (means), and their
+    medians.
     """
     rows = table.filter((pl.col("kind") == "measured") & pl.col("quantity").str.starts_with("message."))
     names: Names = {
@@ -128,7 +128,7 @@ def messages(table: pl.DataFrame) -> pl.DataFrame:
 
 @over_parts("measured")
 def operations(table: pl.DataFrame) -> pl.DataFrame:
-    """Operations of measured handshakes, one a row: `us` (mean), `median_us`, `count`, `bytes`."""
+    """Operations of measured handshakes, one per row: `us` (mean), `median_us`, `count`, `bytes`."""
     rows = table.filter((pl.col("kind") == "measured") & pl.col("quantity").str.starts_with("operation."))
     names: Names = {
         ("operation.time", None, "mean"): "us",
@@ -140,13 +140,13 @@ def operations(table: pl.DataFrame) -> pl.DataFrame:
 
 @over_parts("modelled", labelled)
 def predictions(table: pl.DataFrame) -> pl.DataFrame:
-    """Predictions, one a row, in seconds; null where there is no steady state. Those of captured handshakes
-    name their `capture`.
+    """Predictions, one per row, in seconds; null without a steady state. `capture` is set for captured
+    handshakes.
 
-    `ready_low_s` and `ready_high_s` hold 90 % of handshakes; `ready_p99_s` and its like are percentiles;
-    `basis` says what the time stands on, `missing` how much of the work has no figure, `workers_needed` how
-    many workers meet the experiment's `within`. Figures without an estimate are null, and their `…_low…` is
-    what bounds them; times with `missing` are lower bounds.
+    90 % of handshakes are between `ready_low_s` and `ready_high_s`; `ready_p99_s` and similar columns are
+    percentiles; `basis` is the basis of the time, `missing` the number of operations without a cost figure,
+    `workers_needed` the number of workers that meet the experiment's `within`. Figures without an estimate
+    are null, and their `…_low…` is a lower bound; times with `missing` are lower bounds.
     """
     quantity = pl.col("quantity")
     parts = table.filter((pl.col("kind") == "modelled") & (quantity == "predicted.missing"))
@@ -183,19 +183,19 @@ def without_cost(table: pl.DataFrame) -> pl.DataFrame:
 
 
 _WHERE = pl.when(pl.col("side") == "client").then(pl.col("device")).otherwise(pl.col("server_device"))
-"""The device on which a side works."""
+"""The device on which a side runs."""
 
 
 @over_parts("modelled")
 def missing(table: pl.DataFrame) -> pl.DataFrame:
-    """Work without a figure: `where` it is done, and `why` there is none."""
+    """Work without a cost figure: `where` is the device, `why` the reason."""
     rows = table.filter(pl.col("quantity") == "predicted.missing")
     return rows.select(*PLACE, *OPERATION, why="text", where=_WHERE)
 
 
 @over_parts("modelled")
 def extrapolated(table: pl.DataFrame) -> pl.DataFrame:
-    """Work whose cost is not the device's own: `where` it is done, `how` the cost was found, `source`."""
+    """Work whose cost is not the device's own: `where` is the device, `how` the method, and the `source`."""
     rows = table.filter(pl.col("quantity").str.starts_with("predicted.extrapolated"))
     keys = ("scenario", "suite", "device", "server_device", "bearer", "capture", "connection", *OPERATION)
     names: Names = {
@@ -229,7 +229,7 @@ def queue_points(results: Chunked) -> dict[str, list[tuple[float, float]]]:
 
 @over_parts("captured")
 def captures(table: pl.DataFrame) -> pl.DataFrame:
-    """Captures, one a row: `packets`, `length_s`, `uncounted`, `keylog`, `problem`, `connections` (all)."""
+    """Captures, one per row: `packets`, `length_s`, `uncounted`, `keylog`, `problem`, `connections` (all)."""
     rows = table.filter((pl.col("kind") == "captured") & pl.col("quantity").str.starts_with("capture."))
     keys = ("scenario", "capture")
     names = columns("capture", ("packets", "length", "uncounted"))
@@ -246,7 +246,7 @@ def captures(table: pl.DataFrame) -> pl.DataFrame:
 
 @over_parts("captured")
 def capture_kinds(table: pl.DataFrame) -> pl.DataFrame:
-    """Kinds of connections, one a row: what they are, how many, their bytes and times (low, mean, high)."""
+    """Kinds of connections, one per row: description, number, bytes and times (low, mean, high)."""
     rows = table.filter(
         (pl.col("kind") == "captured")
         & pl.col("quantity").str.starts_with("capture.")
@@ -265,7 +265,7 @@ def capture_kinds(table: pl.DataFrame) -> pl.DataFrame:
 
 @over_parts("captured")
 def connections(table: pl.DataFrame) -> pl.DataFrame:
-    """Connections that were kept, one a row; `wire_bytes` counts what stayed encrypted, too."""
+    """Connections that were kept, one per row; `wire_bytes` includes undecrypted bytes."""
     rows = table.filter((pl.col("kind") == "captured") & pl.col("connection").is_not_null())
     names: Names = {
         **columns("connection", ("resumed", "complete", "messages")),
@@ -282,7 +282,7 @@ def connections(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def connection_notes(results: Chunked) -> dict[tuple[str, int], list[tuple[str, str | None, str | None]]]:
-    """What to know of connections: by scenario and connection, (quantity, side, text)."""
+    """Alerts and problems of connections: (quantity, side, text), by scenario and connection."""
     found: dict[tuple[str, int], list[tuple[str, str | None, str | None]]] = {}
     for part in results.chunks("captured"):
         rows = part.filter(pl.col("quantity").is_in(["connection.alert", "connection.problem"]))
@@ -295,7 +295,7 @@ def connection_notes(results: Chunked) -> dict[tuple[str, int], list[tuple[str, 
 
 @over_parts("captured")
 def captured_messages(table: pl.DataFrame) -> pl.DataFrame:
-    """Messages of captured connections, one a row: `bytes`, `time_s`, `wait_s`, `network_s`, `sender_s`."""
+    """Messages of captured connections, one per row: `bytes`, `time_s`, `wait_s`, `network_s`, `sender_s`."""
     rows = table.filter((pl.col("kind") == "captured") & pl.col("quantity").str.starts_with("message."))
     names: Names = {
         ("message.bytes", None, None): "bytes",
@@ -308,7 +308,7 @@ def captured_messages(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def figures(table: pl.DataFrame) -> Iterator[ScenarioFigures]:
-    """The table as objects, one a scenario, in the table's order."""
+    """The table as objects, one per scenario, in the table's order."""
     place = [name for name in (*PLACE, "kind", "provenance") if name != "rate_per_s"]
     stacks = [f"{side}_stack" for side in SIDES]
     per_scenario = ["scenario", "capture"]
@@ -331,7 +331,7 @@ def figures(table: pl.DataFrame) -> Iterator[ScenarioFigures]:
 
 
 def _common(rows: Sequence[Mapping[str, Any]], name: str) -> Any:  # noqa: ANN401 - a cell
-    """What a column holds in all of these rows, else None."""
+    """The value of a column if it is the same in all rows, else None."""
     first = rows[0][name]
     return first if all(row[name] == first for row in rows) else None
 
@@ -345,11 +345,11 @@ def wide(
     texts: Mapping[str, str] | None = None,
     by: Sequence[str] | None = None,
 ) -> pl.DataFrame:
-    """Rows of several quantities as one row for each value of `keys`, a column a quantity; order is kept.
+    """Converts rows of several quantities to one row per value of `keys` and one column per quantity, in the
+    rows' order.
 
-    Columns for which there is no figure are null. `side` is the column that tells sides apart, "" for none;
-    `texts` are columns of text, by quantity. `by`
-    are those keys on which the others depend; by default all of them tell rows apart.
+    Missing figures are null. `side` is the column of the side, "" for none; `texts` are columns of text, by
+    quantity. `by` are the keys that determine the other keys; by default all.
     """
     sides = pl.col(side).fill_null("") if side else pl.lit("")
     name = pl.concat_str([pl.col("quantity"), sides, pl.col("statistic").fill_null("")], separator="|")
@@ -364,11 +364,11 @@ def wide(
         .select(list(dict.fromkeys(needed)))
         .with_columns(name.replace_strict(columns, default=None, return_dtype=pl.String).alias("_name"))
         .filter(pl.col("_name").is_not_null() | pl.col("quantity").is_in(list(texts)))
-        # Words repeat in very many rows: as numbers they take a quarter of the room.
+        # Texts repeat in many rows; as categories they take a quarter of the memory.
         .with_columns(pl.col(name).cast(pl.Categorical) for name in keys if SCHEMA[name] == pl.String())
         .collect()
     )
-    # Keys are compared once and not for every column: the view's rows have numbers.
+    # The view's rows are numbered, so keys are compared once, not for every column.
     by = by or keys
     view = chosen.select(keys).unique(by, keep="first", maintain_order=True).with_row_index("_row")
     numbers = view.select(*by, "_row")
@@ -391,7 +391,7 @@ def wide(
 def _with_column(
     view: pl.DataFrame, part: pl.DataFrame | None, source: str, column: str, kind: pl.DataType
 ) -> pl.DataFrame:
-    """A view with the first figure of each of its rows as one more column."""
+    """Adds a column to a view, with the first figure of each of its rows."""
     if part is None:
         return view.with_columns(pl.lit(None, kind).alias(column))
     first = part.unique("_row", keep="first", maintain_order=True).rename({source: column})
