@@ -1,8 +1,8 @@
-"""The tidy table: one row a figure, whatever its kind. What a row may hold, and how rows are made.
+"""The tidy table, with one row per figure of any kind: its columns, and functions that create rows.
 
-A row says which scenario (a handshake's identity, devices, bearer, rate), which figure (quantity, side,
-message, operation, statistic), its value with its unit, over how many repetitions, of which kind, and from
-which run. `quantities.csv` says what each quantity is.
+The columns of a row are its scenario (a handshake's identity, devices, bearer, rate), its figure (quantity,
+side, message, operation, statistic), value and unit, number of repetitions, kind of figure, and run.
+`quantities.csv` describes the quantities.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from shakedown.results.quantities import UNITS
 from shakedown.schema.identity import Identified
 
 signal.siginterrupt(signal.SIGINT, True)
-"""polars puts a handler of its own before Python's, after which a system call that waits goes on waiting."""
+"""polars installs its own SIGINT handler, with which blocking system calls would continue after Ctrl-C."""
 
 IDENTITY_COLUMNS = (
     "suite",
@@ -97,14 +97,14 @@ def fact(quantity: str, text: str | None, **columns: object) -> Row:
 
 
 def frame(rows: Iterable[Row], common: Mapping[str, Any]) -> pl.DataFrame:
-    """Rows as a table with the columns of `SCHEMA`; `common` holds in all of them."""
+    """Converts rows to a table with the columns of `SCHEMA`; `common` has values for all rows."""
     kept = list(rows)
     data = {name: [row.get(name, common.get(name)) for row in kept] for name in SCHEMA}
     return pl.DataFrame(data, schema=SCHEMA)
 
 
 def complete(table: pl.DataFrame, *more: str) -> pl.DataFrame:
-    """A table with all columns, in order; those that it lacks are null. `more` columns come after them."""
+    """A table with all columns of `SCHEMA`, in order; missing ones are null. `more` columns follow."""
     there = set(table.columns)
     missing = [pl.lit(None, kind).alias(name) for name, kind in SCHEMA.items() if name not in there]
     return table.with_columns(missing).select([*SCHEMA, *more])

@@ -1,13 +1,13 @@
-"""A results folder in the making: owned, locked, every part named and hashed before it is written.
+"""Writes a results folder.
 
-    manifest.json       provenance: machine, versions, command, experiment; at the end parts and how it ended
-    parts.jsonl         while the run goes on: parts and failures, a line each, with the digest of all lines
-                        so far
-    part-0001.parquet   the first scenario's figures, one row a figure (see `shakedown.results.table`)
+    manifest.json       provenance: machine, versions, command, experiment; at the end also the parts and how
+                        the run ended
+    parts.jsonl         during the run: parts and failures, one per line, with the digest of all lines so far
+    part-0001.parquet   the first scenario's figures, one row per figure (see `shakedown.results.table`)
     …
 
-A part's name and digest are on the disk before the part is, and the part takes its name once all of it is; so
-whatever ends a run leaves every finished part readable, and none that is not its own is taken for one.
+A part's name and digest are on the disk before the part, and the part is renamed to its name when it is
+complete. So after any interruption all finished parts are readable, and no other file is mistaken for a part.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from shakedown.schema.saved import SCHEMA_VERSION, Failure, Manifest, Part
 
 
 class ResultsWriter:
-    """A results folder; parts are added as they come, then it is closed."""
+    """Writes a results folder: parts are added one by one, then the folder is closed."""
 
     def __init__(
         self,
@@ -53,11 +53,11 @@ class ResultsWriter:
         replace: bool = False,
         lock: FolderLock | None = None,
     ) -> None:
-        """Makes the folder and locks it. Raises `InputError` where it can't, or would touch foreign files.
+        """Creates and locks the folder. Raises `InputError` if this fails, or the folder has other files.
 
-        A `lock` that the caller holds is used instead, and stays the caller's when the results are closed.
-        The folder must be new, empty, or, to be replaced, one that this program wrote; of that only what its
-        manifest lists is removed.
+        A `lock` that the caller already holds is used instead, and is not released when the results are
+        closed. The folder must be new or empty, or, with `replace`, a results folder; of that, only the files
+        in its manifest are removed.
         """
         self.folder = Path(folder)
         self.manifest = manifest
@@ -89,7 +89,7 @@ class ResultsWriter:
             raise
 
     def add(self, kind: str, about: str, table: pl.DataFrame) -> None:
-        """Writes a part; once this returns it survives a crash. Raises `ShakedownError`."""
+        """Writes a part durably: after the return it survives a crash. Raises `ShakedownError`."""
         name = self._free_name()
         note = {"schema": SCHEMA_VERSION, "provenance": self.manifest.provenance, "file": name}
         buffer = io.BytesIO()
@@ -105,7 +105,7 @@ class ResultsWriter:
         self.parts.append(part)
 
     def fail(self, failure: Failure) -> None:
-        """Writes down that a scenario has no figures. Raises `ShakedownError`."""
+        """Records that a scenario has no figures. Raises `ShakedownError`."""
         try:
             self._note(failure)
         except OSError as error:
@@ -113,7 +113,7 @@ class ResultsWriter:
         self.failures.append(failure)
 
     def close(self, ended: Literal["complete", "interrupted", "failed"]) -> None:
-        """Writes down how the run ended, and lets go of the folder. Raises `ShakedownError`."""
+        """Records how the run ended, and releases the folder. Raises `ShakedownError`."""
         self.manifest = msgspec.structs.replace(
             self.manifest, parts=tuple(self.parts), failures=tuple(self.failures), ended=ended
         )
@@ -135,7 +135,7 @@ class ResultsWriter:
             if kind is None:
                 self.close("complete")
                 return
-            # The folder stays readable without this last note; the first error is the one to tell.
+            # The folder is readable without this record, and the first error must be reported.
             with suppress(ShakedownError):
                 self.close("interrupted" if kind is KeyboardInterrupt else "failed")
 
@@ -147,8 +147,8 @@ class ResultsWriter:
             self._lock.release()
 
     def _make_room(self, replace: bool) -> None:
-        """Refuses a folder that holds anything else, or removes what an older run of ours wrote there."""
-        # What a run left that was killed before its first file had its name.
+        """Refuses a folder with other files; removes the results of an earlier run."""
+        # A run that was killed before it renamed its first file left this draft.
         remove_left_over(self.folder / MANIFEST)
         there = sorted(path.name for path in self.folder.iterdir())
         if not there:
@@ -157,7 +157,7 @@ class ResultsWriter:
             raise InputError(
                 f"{self.folder} holds other files ({there[0]}); accepted: a new or an empty folder"
             )
-        # Raises InputError for what is no manifest of ours.
+        # Raises InputError if the manifest is not one of a results folder.
         old = listed_parts(self.folder)
         if not replace:
             raise InputError(f"{self.folder} already contains results; accepted: another folder, or --force")
@@ -167,7 +167,7 @@ class ResultsWriter:
             name = draft.name[1 : -len(DRAFT)]
             if PART_NAME.fullmatch(name):
                 remove_left_over(self.folder / name)
-        # The manifest goes last: until then the folder is known to be ours, whatever ends this.
+        # The manifest is removed last, so that an interrupted removal leaves a results folder.
         (self.folder / JOURNAL).unlink(missing_ok=True)
         (self.folder / MANIFEST).unlink()
 
@@ -185,7 +185,7 @@ class ResultsWriter:
         os.fsync(self._journal)
 
     def _free_name(self) -> str:
-        """The next part's name; one that somebody else's file has is passed over."""
+        """The next part's name; names of existing files are skipped."""
         while True:
             self._number += 1
             name = f"part-{self._number:04d}.parquet"
@@ -199,14 +199,14 @@ class ResultsWriter:
 
 
 def own_files(results: Path) -> list[Path]:
-    """What results are read from: a file, or those of a folder that a run writes."""
+    """The files from which results are read: a file, or those of a results folder."""
     if not results.is_dir():
         return [results]
     return [*(results / name for name in OWN_NAMES), *results.glob("part-*.parquet")]
 
 
 def remove_parts(folder: Path, parts: Iterable[Part]) -> None:
-    """Removes parts that a manifest lists, as long as they are what it says they are."""
+    """Removes the parts that a manifest lists, if their digests match."""
     for part in parts:
         path = folder / part.file
         if digest_of(path) == part.sha256:

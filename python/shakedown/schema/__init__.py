@@ -1,7 +1,7 @@
-"""The one definition of everything that is saved or printed.
+"""The definition of everything that is saved or printed.
 
-Each module holds the objects of one command or file, and lists in `PRINTED` those that commands print and
-files hold; from these lists the published JSON Schema is made (`publish.py`).
+Each module defines the objects of one command or file. Its `PRINTED` lists those that commands print or files
+contain; the published JSON Schema is generated from these lists (`publish.py`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What `aka run --json` and `aka mobile --json` print: attaches by SSL-based AKA."""
+"""The output of `aka run --json` and `aka mobile --json`: attaches by SSL-based AKA."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from shakedown.schema.simulated import Share
 
 
 class TimeSpread(Object, frozen=True, kw_only=True, omit_defaults=True):
-    """A time over attaches, in seconds. `sd` is the sample standard deviation, null of fewer than two; `p95`
-    is null of fewer than 20 attaches, `p99` of fewer than 100.
+    """Statistics of a time over attaches, in seconds. `sd` is the sample standard deviation, null for fewer
+    than 2 attaches; `p95` is null for fewer than 20 attaches, `p99` for fewer than 100.
     """
 
     n: Count
@@ -26,14 +26,15 @@ class TimeSpread(Object, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class AttachGroup(Object, frozen=True, kw_only=True):
-    """Attaches that succeeded by a full handshake, or by a resumed one.
+    """Successful attaches by a full handshake, or by a resumed one.
 
-    `nrt_s` connection asked for to connection there; `rpt_s` the same and what the mobile prepares before the
-    handshake; `tht_s` ClientHello begun to handshake over; `tst_s` RPT and THT; `scrt_s`, at the SGSN,
-    ServerHello sent to attach accept sent, null of a mobile on sockets; `attach_s` connection asked for to
-    attach accepted. Means: `handshake_bytes` are TLS's; `wire_bytes` all that went over the bearer, headers
-    and acknowledgements included, null on sockets, as are `queries` (means of questions of the SGSN to other
-    nodes), `sending_s` and `receiving_s` (of the mobile's radio).
+    `nrt_s`: from the connection request until the connection is open. `rpt_s`: `nrt_s` and the mobile's
+    preparation of the handshake. `tht_s`: from the start of ClientHello to the end of the handshake. `tst_s`:
+    the sum of `rpt_s` and `tht_s`. `scrt_s`: at the SGSN, from sending ServerHello to sending attach accept;
+    null for a mobile on sockets. `attach_s`: from the connection request until the attach is accepted.
+    The other figures are means. `handshake_bytes` are those of TLS. On sockets, these are null: `wire_bytes`
+    (all bytes over the bearer, with headers and acknowledgements), `queries` (of the SGSN to other nodes),
+    `sending_s` and `receiving_s` (of the mobile's radio).
     """
 
     attaches: Count
@@ -51,17 +52,17 @@ class AttachGroup(Object, frozen=True, kw_only=True):
 
 
 class ResumptionPolicy(Object, frozen=True, kw_only=True):
-    """The two thresholds: how often a session is resumed, and how long after the last time."""
+    """The limits of resumption: number of resumptions of a session, and time since its last use."""
 
     max_resumptions: Count
     max_age_s: Amount
 
 
 class AttachesPriced(Object, frozen=True, kw_only=True):
-    """A side's computing in the handshake: its mean, what the costs stand on, and what has none.
+    """A side's mean computing time in a handshake, the basis of the costs, and work without a cost figure.
 
-    With work `without_cost` the times are lower bounds, of the least that the other work takes, and so are
-    those of the attaches.
+    With work `without_cost`, these times and those of the attaches are lower bounds, computed with the lower
+    ends of the other costs.
     """
 
     full_s: Amount
@@ -73,11 +74,11 @@ class AttachesPriced(Object, frozen=True, kw_only=True):
 class AttachRun(Object, frozen=True, kw_only=True):
     """Attaches of mobiles to two SGSNs of a network, in virtual time.
 
-    `roaming`: the mobiles are of another network. `moves` is the share of attaches that go to the other SGSN.
-    `background_per_s` are full handshakes of others on the SGSNs' processors, with exponential gaps.
-    `core_round_trip_s` (another node's answer) and `preparation_s` are given, not found. `not_resumed` counts
-    sessions that were offered and not resumed, by decision: unknown, too_often, too_old, clock_set_back,
-    other_basis, declined.
+    `roaming`: the mobiles belong to another network. `moves` is the fraction of attaches to the other SGSN.
+    `background_per_s` is the rate of other full handshakes on the SGSNs' processors, with exponential gaps.
+    `core_round_trip_s` (to another node) and `preparation_s` are inputs. `not_resumed` counts sessions that
+    were offered and not resumed, by decision: unknown, too_often, too_old, clock_set_back, other_basis,
+    declined.
     """
 
     kind: Literal["simulated"]
@@ -112,7 +113,7 @@ class AttachRun(Object, frozen=True, kw_only=True):
 class LiveAttaches(Object, frozen=True, kw_only=True):
     """Attaches of one mobile to SGSNs on sockets, in turn.
 
-    `echoed` counts those whose user data came back under the derived keys, null where none was sent.
+    `echoed` counts attaches whose user data was returned under the derived keys; null if none was sent.
     """
 
     kind: Literal["live"]
@@ -129,8 +130,8 @@ class LiveAttaches(Object, frozen=True, kw_only=True):
 class Refusals(Object, frozen=True, kw_only=True):
     """Connections that a node did not serve.
 
-    `turned_away`: there was no room; `displaced`: closed to make room, before they had proved anything;
-    `silent`: no message came in time.
+    `turned_away`: the table of connections was full; `displaced`: closed before authentication, to make room;
+    `silent`: no message arrived in time.
     """
 
     turned_away: Count
@@ -139,7 +140,7 @@ class Refusals(Object, frozen=True, kw_only=True):
 
 
 class HssSummary(Object, frozen=True, kw_only=True):
-    """What an HSS did: queries of SGSNs that it granted, and those that it refused, by cause."""
+    """The queries of SGSNs that an HSS granted, and those that it refused, by cause."""
 
     granted: Count
     refused: dict[str, Count]
@@ -147,13 +148,12 @@ class HssSummary(Object, frozen=True, kw_only=True):
 
 
 class SgsnSummary(Object, frozen=True, kw_only=True):
-    """What an SGSN did.
+    """Attaches and connections at an SGSN.
 
-    `rejected` counts attaches by cause, `reasons` says why in a line, for the first of each cause;
-    `not_resumed` counts sessions that were offered and not resumed, by decision; `handed_over` and
-    `taken_over` subscribers that went to another SGSN and came from one. `connections` are mobiles' that were
-    not served, `core_connections` other SGSNs', null where there are none. SCRT is that of each attach, in
-    seconds.
+    `rejected` counts attaches by cause; `reasons` explains the first of each cause in one line. `not_resumed`
+    counts sessions that were offered and not resumed, by decision. `handed_over` and `taken_over` count
+    subscribers that moved to and from another SGSN. `connections` are those of mobiles that were not served,
+    `core_connections` those of other SGSNs, null without other SGSNs. `scrt_…_s` is the SCRT of each attach.
     """
 
     full: Count
@@ -170,7 +170,7 @@ class SgsnSummary(Object, frozen=True, kw_only=True):
 
 
 class ProvisionedFiles(Object, frozen=True, kw_only=True):
-    """What `aka provision` wrote."""
+    """The files that `aka provision` wrote."""
 
     suite: Text
     files: tuple[str, ...]

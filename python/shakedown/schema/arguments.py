@@ -1,4 +1,4 @@
-"""Arguments of public functions are checked by their annotations; a wrong one is one clear line."""
+"""Checks arguments of public functions against their annotations; errors are one clear line."""
 
 from __future__ import annotations
 
@@ -39,21 +39,21 @@ _WORDS = {
     "Sequence[Fleet | str]": "a list of both",
     "Stacks": "Stacks",
 }
-"""What values of an annotation are called, where that is not its own name."""
+"""Descriptions of annotations in error messages, if they differ from the annotation's name."""
 
 
 def _words(kind: str) -> str | None:
-    """What values of a part of an annotation are called; None for one that is not checked."""
+    """The description of a part of an annotation; None if it is not checked."""
     if kind in _WORDS or not re.fullmatch(r"[A-Z]\w+", kind) or kind == "Client":
         return _WORDS.get(kind)  # Dask's client is checked where Dask is loaded
     return f"{'an' if kind[0] in 'AE' else 'a'} {kind}"
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
-    """A function that raises `InputError` for arguments that are of no type in their annotation, and gets
-    those of other libraries as Python's own.
+    """Makes a function raise `InputError` for arguments that do not match their annotations, and converts
+    arguments of other libraries to Python's types.
 
-    Missing and unknown arguments are a `TypeError`, as Python's own.
+    Missing and unknown arguments raise a `TypeError`, as usual in Python.
     """
 
     @wraps(function)
@@ -83,7 +83,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def _option(name: str, signature: Signature, names: Mapping[str, Any]) -> str:
-    """`fleet=Fleet(clients=…)`, for a name that is a field of an argument's options; empty for others."""
+    """`fleet=Fleet(clients=…)` for a name that is a field of an argument's options, else empty."""
     for parameter in signature.parameters.values():
         for word in re.findall(r"\w+", str(parameter.annotation)):
             kind = names.get(word)
@@ -93,8 +93,8 @@ def _option(name: str, signature: Signature, names: Mapping[str, Any]) -> str:
     return ""
 
 
-def plain(value: Any) -> Any:  # noqa: ANN401 - whatever a caller has
-    """Numbers, arrays and paths of other libraries as Python's own; anything else as it is."""
+def plain(value: Any) -> Any:  # noqa: ANN401 - any argument
+    """Converts numbers, arrays and paths of other libraries to Python's types; keeps other values."""
     if type(value) in (list, tuple):
         return type(value)(map(plain, value))
     if type(value).__module__ == "numpy":
@@ -108,7 +108,7 @@ def plain(value: Any) -> Any:  # noqa: ANN401 - whatever a caller has
 
 
 def check_fields(values: Mapping[str, Any], kind: type) -> None:
-    """Holds values against the annotations of a class's fields. Raises `InputError`, also for other names."""
+    """Checks values against a class's annotations. Raises `InputError`, also for unknown names."""
     accepted: dict[str, str] = kind.__annotations__
     for name, value in values.items():
         if name not in accepted:
@@ -117,7 +117,7 @@ def check_fields(values: Mapping[str, Any], kind: type) -> None:
 
 
 def check(name: str, value: object, annotation: str) -> None:
-    """Raises `InputError` for a value that is of no type in an annotation, as far as those are known."""
+    """Raises `InputError` for a value that does not match an annotation; unknown annotations match all."""
     parts = re.split(r" \| (?![^\[]*\])", annotation)
     kinds = ["Callable" if one.startswith("Callable[") else one for one in parts]
     words = [_words(one) for one in kinds]
@@ -137,7 +137,7 @@ def profile_name(name: str | Path) -> str: ...
 @overload
 def profile_name(name: None) -> None: ...
 def profile_name(name: str | Path | None) -> str | None:
-    """A profile's name, or its path as text that is taken for no name."""
+    """A profile's name, or its path as text that cannot be mistaken for a name."""
     return name if name is None or isinstance(name, str) else f"{name.parent}/{name.name}"
 
 
@@ -168,5 +168,5 @@ def _is(value: object, kind: str) -> bool:
             and not isinstance(value, str | bytes | Mapping)
             and all(any(_is(one, part) for part in inner.split(" | ")) for one in value)
         )
-    # A class whose module need not be loaded to tell.
+    # Compares names, so the class's module need not be loaded.
     return any(one.__name__ == kind for one in type(value).__mro__)

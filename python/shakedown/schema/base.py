@@ -1,4 +1,4 @@
-"""What all schema objects have in common: strict, frozen, and shown in a few lines."""
+"""The base of all schema objects: strict, frozen, and displayed in a few lines."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SIDES: tuple[Side, Side] = ("client", "server")
 CLASSES: tuple[Class, Class, Class] = ("key", "signature", "common")
 
 MAX_NUMBER = 2**53
-"""Up to here a whole number is the same in every reader of JSON."""
+"""The largest integer up to which every JSON parser represents integers exactly."""
 
 _NUMBER = msgspec.Meta(ge=-MAX_NUMBER, le=MAX_NUMBER)
 _AMOUNT = msgspec.Meta(ge=0, le=MAX_NUMBER)
@@ -43,11 +43,11 @@ T = TypeVar("T")
 
 
 html_of: Callable[[object], str | None] | None = None
-"""How notebooks display objects: `api` sets it, for tables are made above the schema."""
+"""Renders objects in notebooks. `api` sets it, because tables are created in a layer above the schema."""
 
 
 class Object(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An object that is saved or printed. Unknown keys are errors; `repr` is a line."""
+    """An object that is saved or printed. Unknown keys are errors; `repr` is one line."""
 
     def __repr__(self) -> str:
         values = ((one.name, getattr(self, one.name)) for one in msgspec.structs.fields(self))
@@ -59,7 +59,7 @@ class Object(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 def _brief(value: object) -> str:
-    """A value in a `repr`: collections by their size, text cut."""
+    """A value in a `repr`: the size of a collection, or truncated text."""
     if isinstance(value, Object):
         return f"<{type(value).__name__}>"
     if isinstance(value, tuple | list | dict):
@@ -71,18 +71,18 @@ def _brief(value: object) -> str:
 
 
 def builtins(value: object) -> Any:  # noqa: ANN401 - JSON has any type
-    """A schema object, or a collection of them, as dicts and lists with the keys that are printed."""
+    """Converts a schema object, or a collection of them, to dicts and lists with the printed keys."""
     return msgspec.to_builtins(value)
 
 
 def encode(value: object) -> bytes:
-    """JSON on one line. Raises `ValueError` for a figure that is no number: it would be printed as null."""
+    """JSON on one line. Raises `ValueError` for NaN and infinity, which would be printed as null."""
     _finite(msgspec.to_builtins(value))
     return msgspec.json.encode(value)
 
 
 def encode_pretty(value: object) -> str:
-    """JSON for people and their tools: indented."""
+    """Indented JSON."""
     return msgspec.json.format(encode(value), indent=2).decode()
 
 
@@ -98,15 +98,15 @@ def _finite(value: object) -> None:
 
 
 Basis = Literal["own", "measured", "scaled", "assumed", "unknown"]
-"""What a figure stands on, best first; `unknown`: on nothing."""
+"""The basis of a figure, best first."""
 
 
 class Bounds(Object, frozen=True, kw_only=True):
-    """A figure with its uncertainty: the estimate, and the interval that holds it nine times in ten.
+    """A figure with its uncertainty: the estimate, and its 90 % interval.
 
-    With anything `missing` there is no estimate, unless it is too little to matter and in the interval:
-    `lower` and `upper` are then what the known parts alone bound, null where they do not. `basis` is the
-    weakest that matters of what the known parts stand on.
+    If anything is `missing`, there is no estimate, unless the missing part is negligible and included in the
+    interval. `lower` and `upper` are then the bounds that follow from the known parts, null if there is none.
+    `basis` is the weakest basis of the known parts that matter.
     """
 
     estimate: Number | None
@@ -121,10 +121,10 @@ _describing = Lock()
 
 
 def described(kind: type[T]) -> type[T]:
-    """A type whose description, and those of all types in it, msgspec has built.
+    """Returns a type after msgspec has built its description, with those of all types in it.
 
-    msgspec builds a struct's description at its first use and lets other threads use it half built, which
-    ends the process; so first uses are one at a time.
+    msgspec builds a struct's description at its first use. Another thread that uses the incomplete
+    description crashes the process, so first uses are serialised.
     """
     if kind not in _described:
         with _describing:
@@ -134,8 +134,8 @@ def described(kind: type[T]) -> type[T]:
 
 
 def convert(value: object, kind: type[T], where: str = "", form: Format = "JSON") -> T:
-    """Plain dicts and lists, read from a document of a format, as an object of a type. Raises `InputError`:
-    where, which key, what is wrong.
+    """Converts dicts and lists from a document to an object of a type. Raises `InputError` with the place,
+    the key and the reason.
     """
     try:
         return msgspec.convert(value, described(kind))
@@ -144,7 +144,7 @@ def convert(value: object, kind: type[T], where: str = "", form: Format = "JSON"
 
 
 def decode(content: bytes | str, kind: type[T], where: str = "") -> T:
-    """JSON as an object of a type. Raises `InputError` in one line."""
+    """Decodes JSON to an object of a type. Raises `InputError` with one line."""
     try:
         return msgspec.json.decode(content, type=described(kind))
     except msgspec.ValidationError as error:

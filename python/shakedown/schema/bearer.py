@@ -1,4 +1,4 @@
-"""What emulated bearers did, and their figures: `bearer check --json`."""
+"""The output of `bearer check --json` and `bearer measure --json`: packets and figures of bearers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from shakedown.schema.base import Object, Text
 
 
 class PacketCounts(Object, frozen=True, kw_only=True):
-    """What became of the packets of one direction."""
+    """Packets of one direction, by outcome."""
 
     offered: int
     delivered: int
@@ -21,8 +21,8 @@ class PacketCounts(Object, frozen=True, kw_only=True):
 
 
 class Lateness(Object, frozen=True, kw_only=True):
-    """How much later than due packets were handed over: the emulator's own error; `p99_s` is null of fewer
-    than 100 packets.
+    """Delay of packets beyond their due time, which is the emulator's error; `p99_s` is null for fewer than
+    100 packets.
     """
 
     mean_s: float
@@ -32,7 +32,7 @@ class Lateness(Object, frozen=True, kw_only=True):
 
 
 class BearerReport(Object, frozen=True, kw_only=True):
-    """What a bearer did. `key`: of its link encryption, hexadecimal, as Wireshark takes it."""
+    """Packets and errors of an emulated bearer. `key`: link encryption key, hexadecimal, for Wireshark."""
 
     up: PacketCounts
     down: PacketCounts
@@ -41,7 +41,7 @@ class BearerReport(Object, frozen=True, kw_only=True):
 
 
 class Percentiles(Object, frozen=True, kw_only=True):
-    """Of a measured time."""
+    """Percentiles of a measured time."""
 
     min: float
     p50: float
@@ -52,9 +52,9 @@ class Percentiles(Object, frozen=True, kw_only=True):
 class BearerFigure(Object, frozen=True, kw_only=True):
     """One figure of a bearer in one direction.
 
-    `bytes`: length of each packet on the link; `n`: packets that the figure rests on; `measured`: by a clock,
-    with the `standard_error` that the draws make; `drawn`: what the links made of the same packets in logical
-    time; `long_run`: what they draw for very many, in virtual time; `profile`: what the profile says;
+    `bytes`: length of each packet on the link; `n`: number of packets; `measured`: the value by a clock, with
+    the `standard_error` due to random draws; `drawn`: the value that the links drew for the same packets, in
+    logical time; `long_run`: the value for very many packets in virtual time; `profile`: the profile's value;
     `deviation`: measured / drawn x long_run / profile - 1 (loss: long_run / profile - 1).
     """
 
@@ -80,7 +80,7 @@ class BearerCheck(Object, frozen=True, kw_only=True):
 
 
 class MeasuredPath(Object, frozen=True, kw_only=True):
-    """A path that was measured: an object of `bearer measure --json`. `profile`: the file written."""
+    """A measured path: an object of `bearer measure --json`. `profile`: the file that was written."""
 
     target: Text
     pings: int

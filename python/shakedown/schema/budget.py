@@ -1,4 +1,4 @@
-"""Budgets of handshakes, and what `check --json` prints of them."""
+"""Budgets of handshakes, and the output of `check --json`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ Limit = Amount | None
 
 
 class Budget(Object, frozen=True, kw_only=True):
-    """A table of a budget's file: a suite, where it runs, and its limits.
+    """A table of a budget's file: a suite, its devices and bearer, and its limits.
 
-    Bytes, instructions, memory (peak) and times (median) are measured here; `ready_s` (mean), `energy_j` and
-    `capacity_per_s` are predicted at `device`, `bearer`, `server_device`. All are upper limits but
-    `capacity_per_s`, at which handshakes are to be ready `within_s`.
+    Bytes, instructions, memory (peak) and times (median) are measured on this machine; `ready_s` (mean),
+    `energy_j` and `capacity_per_s` are predicted for `device`, `bearer`, `server_device`. `capacity_per_s` is
+    a lower limit, for handshakes that are ready `within_s`; all others are upper limits.
     """
 
     suite: Text
@@ -45,7 +45,7 @@ class BudgetFile(Object, frozen=True, kw_only=True):
 
 
 class CheckedLimit(Object, frozen=True, kw_only=True):
-    """A limit and what was found. `gated`: an excess fails the check; times are gated on request alone."""
+    """A limit and its figure. `gated`: exceeding it fails the check; times are gated only on request."""
 
     suite: Text
     stacks: str
@@ -60,7 +60,7 @@ class CheckedLimit(Object, frozen=True, kw_only=True):
 
     @property
     def fails(self) -> bool:
-        """Whether it fails the check: a figure that is not known keeps no limit."""
+        """Whether the limit fails the check; an unknown figure does."""
         return self.gated and self.verdict != "kept"
 
 

@@ -1,4 +1,4 @@
-"""What `inspect --json` prints: the connections of a capture."""
+"""The output of `inspect --json`: the connections of a capture."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ T = TypeVar("T")
 
 
 class CapturedMessage(Message, frozen=True, kw_only=True):
-    """A message with the time at which it had passed, and what it was waited for, in seconds.
+    """A message with the time at which it was complete, and the wait before it, in seconds.
 
-    `peer_s` is what its sender took of the wait, `network_s` what the network took; null: cannot be told.
+    `peer_s` is the sender's part of the wait, `network_s` that of the network; null is unknown.
     """
 
     time_s: Number | None
@@ -23,7 +23,7 @@ class CapturedMessage(Message, frozen=True, kw_only=True):
 
 
 class Undecrypted(Object, frozen=True, kw_only=True):
-    """Handshake records of a direction that stayed encrypted, and so belong to no message."""
+    """Handshake records of a direction that were not decrypted, and so belong to no message."""
 
     bytes: Count
     records: Count
@@ -32,7 +32,7 @@ class Undecrypted(Object, frozen=True, kw_only=True):
 
 
 class Retransmissions(Object, frozen=True, kw_only=True):
-    """What a direction's segments or datagrams went through."""
+    """Retransmitted and reordered segments or datagrams of a direction."""
 
     segments: Count
     bytes: Count
@@ -47,7 +47,7 @@ class Gaps(Object, frozen=True, kw_only=True):
 
 
 class ByDirection(Object, Generic[T], frozen=True, kw_only=True):
-    """For each direction."""
+    """A value for each direction."""
 
     client_to_server: T
     server_to_client: T
@@ -64,7 +64,7 @@ class RoundTrip(Object, frozen=True, kw_only=True):
 
 
 class Alert(Object, frozen=True, kw_only=True, rename={"sender": "from"}):
-    """An alert; without level and description where it is encrypted."""
+    """An alert; level and description are null if it is encrypted."""
 
     sender: Side
     level: str | None
@@ -73,7 +73,7 @@ class Alert(Object, frozen=True, kw_only=True, rename={"sender": "from"}):
 
 
 class Connection(Object, frozen=True, kw_only=True):
-    """A connection that speaks TLS, DTLS or WTLS; null is what could not be seen."""
+    """A connection of TLS, DTLS or WTLS; null is not visible."""
 
     index: Count
     transport: str
@@ -108,15 +108,15 @@ class Connection(Object, frozen=True, kw_only=True):
 
     @property
     def wire_bytes(self) -> Amount:
-        """All bytes of the handshake, those that stayed encrypted included."""
+        """All bytes of the handshake, including undecrypted ones."""
         return self.bytes.total + sum(self.encrypted.of(side).bytes for side in SIDES)
 
 
 class CaptureSummary(Object, frozen=True, kw_only=True):
-    """What the whole capture was.
+    """A summary of a capture.
 
-    `handshakes` are the connections of which any part of a handshake was seen; `unread` names tunnels and
-    protocols that may have handshakes inside and are not looked into, with their packets.
+    `handshakes` counts connections with any part of a handshake. `unread` counts packets of tunnels and
+    protocols that may contain handshakes but are not decoded.
     """
 
     packets: Count

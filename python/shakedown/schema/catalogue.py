@@ -1,4 +1,4 @@
-"""What `suites --json` and `stacks --json` print, and what a build is."""
+"""The output of `suites --json` and `stacks --json`, and the description of a build."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from shakedown.schema.base import Object, Text
 
 
 class SuiteEntry(Object, frozen=True, kw_only=True):
-    """A suite, the stack that runs it, and if none can, the reason."""
+    """A suite, the stack that runs it, or the reason why none can."""
 
     suite: Text
     stack: str | None
@@ -15,7 +15,7 @@ class SuiteEntry(Object, frozen=True, kw_only=True):
 
 
 class StackEntry(Object, frozen=True, kw_only=True):
-    """An implementation that runs suites, and the protocols of which it is a client, and a server."""
+    """An implementation that runs suites, and its protocols as a client and as a server."""
 
     name: Text
     version: str

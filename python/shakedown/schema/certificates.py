@@ -1,4 +1,4 @@
-"""What `certs --json` prints: certificates described, chains made, profiles listed."""
+"""The output of `certs --json`: descriptions of certificates, generated chains, certificate profiles."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shakedown.schema.base import Count, Object, Text
 
 
 class Key(Object, frozen=True, kw_only=True):
-    """A public key; `name` is the one in suite names, where it has one."""
+    """A public key; `name` is its name in suites if `has_suite_name`."""
 
     name: str
     has_suite_name: bool
@@ -40,7 +40,7 @@ class Extension(Object, frozen=True, kw_only=True):
 
 
 class Part(Object, frozen=True, kw_only=True):
-    """Bytes of one part of a certificate; all of them are the certificate."""
+    """Bytes of one part of a certificate; the sum over all parts is the certificate's size."""
 
     name: str
     bytes: Count
@@ -68,7 +68,7 @@ class Certificate(Object, frozen=True, kw_only=True):
 
 
 class Violation(Object, frozen=True, kw_only=True):
-    """What a peer would refuse: of the certificate at a place, or of the whole chain."""
+    """A reason for a peer to refuse a chain: of the certificate at a place, or of the whole chain."""
 
     reason: str
     place: Count | None
@@ -76,7 +76,7 @@ class Violation(Object, frozen=True, kw_only=True):
 
 
 class Description(Object, frozen=True, kw_only=True):
-    """A chain: what it is, what of it is sent, what a peer would refuse."""
+    """A chain: its certificates, the bytes that are sent, and violations."""
 
     format: str
     certificates: Annotated[tuple[Certificate, ...], msgspec.Meta(min_length=1)]
@@ -95,7 +95,7 @@ class DescribedFile(Description, frozen=True, kw_only=True):
 
 
 class WrittenFile(Object, frozen=True, kw_only=True):
-    """A file that was made."""
+    """A file that was written."""
 
     path: str
     what: str
@@ -110,7 +110,7 @@ class GeneratedChain(Object, frozen=True, kw_only=True):
 
 
 class CertificateProfile(Object, frozen=True, kw_only=True):
-    """A certificate profile that comes along."""
+    """A built-in certificate profile."""
 
     name: Text
     keys: str
@@ -126,7 +126,7 @@ class ChainFiles(Object, frozen=True, kw_only=True):
 
 
 class UserChain(Description, frozen=True, kw_only=True):
-    """In a manifest: a side's own chain, the suites that present it, and when it was validated."""
+    """In a manifest: a side's user-supplied chain, the suites that present it, and its verification time."""
 
     suites: tuple[str, ...]
     files: ChainFiles

@@ -1,4 +1,4 @@
-"""What `compare --json` prints: one figure of two conditions, and whether it differs."""
+"""The output of `compare --json`: one figure of two conditions, and whether it differs."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ ComparedQuantity = Literal["time", "bytes", "instructions", "memory"]
 class Compared(Object, frozen=True, kw_only=True):
     """A figure before and after: of a handshake, of a message of its `sender`, or of an operation in it.
 
-    `change` is relative to `before`. `lower` and `upper` bound it, for all times of the comparison at once;
-    null for counts, and where too few readings bound it. `after` of a compared time is `before` with the
-    estimated change, at the same pace of the machine. `stacks` also names a carrier that is not `bare`, and
-    credentials that are not `generated`. `n` is the number of pairs, or the size of the smaller group.
+    `change` is relative to `before`. `lower` and `upper` are its confidence interval, simultaneous for all
+    times of the comparison; null for counts, and with too few readings. `after` of a compared time is
+    `before` with the estimated change, at the same speed of the machine. `stacks` also names a carrier that
+    is not `bare`, and credentials that are not `generated`. `n` is the number of pairs, or the size of the
+    smaller group.
     """
 
     suite: Text
@@ -45,12 +46,12 @@ class Compared(Object, frozen=True, kw_only=True):
     def level(self) -> Literal["handshake", "message", "operation"]:
         if self.operation is not None:
             return "operation"
-        # Memory has a part of the handshake's time in the place of a message.
+        # For memory, `message` is a phase of the handshake.
         return "handshake" if self.message is None or self.quantity == "memory" else "message"
 
 
 class Method(Object, frozen=True, kw_only=True):
-    """By which rules figures are compared: the error probability of all intervals together, the margin of
+    """The parameters of a comparison: the error probability of all intervals together, the margin of
     equivalence, and the known difference between two runs of one build, which widens each interval.
     """
 

@@ -1,4 +1,4 @@
-"""What `doctor --json` prints: what the machine has, and what is disabled without it."""
+"""The output of `doctor --json`: checks of the machine, and the features that they disable."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ State = Literal["ok", "degraded", "missing", "unknown"]
 
 
 class Diagnosis(Object, frozen=True, kw_only=True):
-    """A thing that was looked at. `disables` says what goes without it, null where it is there."""
+    """A check of the machine. `disables` lists the features that do not work; null if the state is `ok`."""
 
     name: Text
     state: State

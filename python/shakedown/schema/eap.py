@@ -1,4 +1,4 @@
-"""What `eap peer --json` prints: authentications against a RADIUS server."""
+"""The output of `eap peer --json`: authentications against a RADIUS server."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from shakedown.schema.base import Amount, Count, Object, Text
 
 
 class AuthenticationTimes(Object, frozen=True, kw_only=True):
-    """Seconds from when an authentication was due to its end; `p95` is null of fewer than 20
-    authentications, `p99` of fewer than 100.
+    """Seconds from the planned start of an authentication to its end; `p95` is null for fewer than 20
+    authentications, `p99` for fewer than 100.
     """
 
     mean: Amount
@@ -20,10 +20,10 @@ class AuthenticationTimes(Object, frozen=True, kw_only=True):
 
 
 class ServerTally(Object, frozen=True, kw_only=True):
-    """What became of the requests to `eap serve`: authentications, and `rejected` by cause.
+    """The requests to `eap serve` by outcome: authentications, and `rejected` by cause.
 
     `discarded` are datagrams without a valid authenticator, and replays; `turned_away` authentications
-    beyond the most at a time; `abandoned` those left unfinished.
+    beyond the limit of concurrent ones; `abandoned` unfinished ones.
     """
 
     accepted: Count
@@ -38,10 +38,10 @@ class ServerTally(Object, frozen=True, kw_only=True):
 class Authentications(Object, frozen=True, kw_only=True):
     """Authentications of one suite against one server.
 
-    `failed` counts by cause. `round_trips` (Access-Requests that were answered), `fragments` (EAP-TLS packets
-    that hold TLS), `eap_bytes` and `radius_bytes`, the last three in both directions, are of one
-    authentication: the median of those completed, null where none was. Repeated transmissions are not in
-    them. `msk_sha256` is there where one authentication was asked for.
+    `failed` counts by cause. `round_trips` (answered Access-Requests), `fragments` (EAP-TLS packets with TLS
+    data), `eap_bytes` and `radius_bytes` (these three in both directions) are medians of the completed
+    authentications, null if there are none. They exclude retransmissions. `msk_sha256` is null unless exactly
+    one authentication was requested.
     """
 
     kind: Literal["live"]

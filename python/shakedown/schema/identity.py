@@ -1,4 +1,4 @@
-"""Under which name anything is measured, kept, compared: the handshake's identity."""
+"""The identity of a handshake, under which it is measured, stored and compared."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ class StackId(Object, frozen=True, kw_only=True):
 
 
 class Identified(Object, frozen=True, kw_only=True):
-    """The identity of a handshake: two results may be laid side by side under any of its parts.
+    """The identity of a handshake; results can be compared by any of its parts.
 
-    A stack is null where it is unknown: of the two ends of a captured connection. `credentials` says whose
-    certificates and keys are presented: `generated`, `generated:PROFILE`, or `user-supplied:FINGERPRINT`;
-    null where unknown.
+    A stack is null if it is unknown, as for captured connections. `credentials` are the certificates and keys
+    that are presented: `generated`, `generated:PROFILE`, or `user-supplied:FINGERPRINT`; null if unknown.
     """
 
     suite: Text
@@ -28,6 +27,6 @@ class Identified(Object, frozen=True, kw_only=True):
 
     @property
     def stacks(self) -> str:
-        """`openssl`, or `openssl → rustls` where the two sides differ; nothing where they are unknown."""
+        """`openssl`, or `openssl → rustls` if the two sides differ; empty if they are unknown."""
         names = [one.name for one in (self.client_stack, self.server_stack) if one is not None]
         return " → ".join(dict.fromkeys(names))

@@ -1,4 +1,4 @@
-"""What `load --json` prints: a run against a real server."""
+"""The output of `load --json`: a load on a real server."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ CertificateChecked = Literal["no", "ca", "generated"]
 
 
 class Times(Object, frozen=True, kw_only=True):
-    """Times (s): how many, mean and percentiles; null where there are none. Of fewer than 100 times `p99` is
-    null, of fewer than 20 `p95`, of fewer than 10 `p90`: too few lie beyond these.
+    """Times (s): number, mean and percentiles; null without times. `p99` is null for fewer than 100 times,
+    `p95` for fewer than 20, `p90` for fewer than 10, because too few times exceed it.
     """
 
     n: Count
@@ -27,7 +27,7 @@ class Times(Object, frozen=True, kw_only=True):
 
 
 class RatesPerS(Object, frozen=True, kw_only=True):
-    """New connections per second: asked for (null in a closed loop) and completed."""
+    """New connections per second: planned (null in a closed loop) and completed."""
 
     planned: Amount | None
     achieved: Amount
@@ -44,7 +44,7 @@ class Resumptions(Object, frozen=True, kw_only=True):
 
 
 class NegotiatedCount(Object, frozen=True, kw_only=True):
-    """What handshakes came to, and how many did."""
+    """The negotiated parameters of handshakes, and the number of these handshakes."""
 
     protocol: Text
     cipher_suite: str
@@ -53,9 +53,9 @@ class NegotiatedCount(Object, frozen=True, kw_only=True):
 
 
 class LoadFigures(Object, frozen=True, kw_only=True):
-    """What generators counted. Times count from the planned start; those of connections are of completed
-    ones. Planned starts are completed or failed. `slowdown`: how many times as long a slowed client's steps
-    took as this machine's, in the end. `background`: the load beside this one.
+    """The figures of load generators. Times begin at the planned start; those of connections are of completed
+    ones. Each planned start is completed or failed. `slowdown`: the factor by which the steps of a slowed
+    client took longer than on this machine, at the end. `background`: the concurrent load.
     """
 
     generators: Count
@@ -85,8 +85,8 @@ class LoadFigures(Object, frozen=True, kw_only=True):
 
 
 class SampledHandshakes(Object, frozen=True, kw_only=True):
-    """Handshakes as clients saw them, and how many were left out because the client's thread lost its
-    processor in them.
+    """The clients' halves of sampled handshakes, and the number of handshakes that were discarded because the
+    client's thread was preempted.
     """
 
     kept: tuple[HalfTrace, ...]
@@ -94,14 +94,14 @@ class SampledHandshakes(Object, frozen=True, kw_only=True):
 
 
 class LoadOutcome(LoadFigures, frozen=True, kw_only=True):
-    """What the core returns: the figures, and sampled handshakes."""
+    """The core's result: the figures, and sampled handshakes."""
 
     traces: SampledHandshakes
 
 
 class Share(Object, frozen=True, kw_only=True):
-    """One side's time for a message, means (us): cryptography, the rest of its own work, and what passed
-    outside it until the message was there.
+    """One side's mean times for a message (us): cryptography, its other work, and the time outside its work
+    until the message arrived.
     """
 
     cryptography_us: Amount
@@ -110,7 +110,7 @@ class Share(Object, frozen=True, kw_only=True):
 
 
 class Step(Object, frozen=True, kw_only=True, rename={"sender": "from"}):
-    """A message, and each side's time for it; null where that side's is not known."""
+    """A message, and each side's time for it; null if it is unknown."""
 
     index: Count
     sender: Side
@@ -120,13 +120,13 @@ class Step(Object, frozen=True, kw_only=True, rename={"sender": "from"}):
 
 
 class TimeSpent(Object, frozen=True, kw_only=True):
-    """Where the time of sampled handshakes goes, from the client's start to the end of its handshake.
+    """The time of sampled handshakes by step, from the client's start to the end of its handshake.
 
-    `handshakes` are those averaged here: of the `sampled` ones the most frequent sequence of messages, each
-    with its server's half where there are halves of servers. `preempted` ones, in which the client's thread
-    lost its processor, are left out of all. `emulate_device` is the device whose time the client took,
-    `slowdown` times that of this machine; its times are as stretched. The client's shares, `connect_us` and
-    `client_unattributed_us` add up to its handshake time.
+    `handshakes` is the number of averaged ones: those `sampled` ones with the most frequent sequence of
+    messages, and with the server's half if servers were sampled. `preempted` handshakes, in which the
+    client's thread was preempted, are excluded from all figures. `emulate_device` is the device that the
+    client emulated by taking `slowdown` times this machine's time; the client's times include this. The
+    client's shares, `connect_us` and `client_unattributed_us` add up to its handshake time.
     """
 
     sampled: Count
@@ -142,7 +142,7 @@ class TimeSpent(Object, frozen=True, kw_only=True):
 
 
 class Requirement(Object, frozen=True, kw_only=True):
-    """A threshold, the value that it was compared with (null: there was none), and whether it was met."""
+    """A threshold, the value that was compared with it (null: there was none), and whether it was met."""
 
     text: Text
     value: float | None
@@ -150,7 +150,7 @@ class Requirement(Object, frozen=True, kw_only=True):
 
 
 class LoadRun(LoadFigures, frozen=True, kw_only=True):
-    """A load, and what came of it. `time_spent`: null unless handshakes were sampled."""
+    """A load and its results. `time_spent`: null unless handshakes were sampled."""
 
     kind: Literal["live"] = "live"
     target: Text
@@ -165,7 +165,7 @@ class LoadRun(LoadFigures, frozen=True, kw_only=True):
 
 
 class LoadProgress(Object, frozen=True, kw_only=True):
-    """How far a load is."""
+    """The progress of a load."""
 
     elapsed_s: Amount
     planned: Count
@@ -177,9 +177,9 @@ class LoadProgress(Object, frozen=True, kw_only=True):
 
 
 class ComparedFigure(Object, frozen=True, kw_only=True):
-    """One figure (s) in several ways; null: that way says nothing. `…_off` are the others' distances from the
-    live one as a share of it, null where it is not above 0. `endpoints` is by the protocol engines in virtual
-    time, where they were asked for.
+    """One figure (s) by several methods; null: the method has none. `…_off` are the relative differences from
+    the live figure, null if that is not above 0. `endpoints` is the figure of the protocol engines in virtual
+    time, if they were requested.
     """
 
     figure: Literal["server-cpu", "server-busy", "handshake", "wait"]
@@ -195,13 +195,13 @@ class ComparedFigure(Object, frozen=True, kw_only=True):
 class Comparison(Object, frozen=True, kw_only=True):
     """The same handshake modelled, simulated and live, at the rate that was achieved.
 
-    Modelled and simulated are estimated with the times measured in memory on this machine, over the bearer
-    `loopback`, and with what a connection costs beyond that (`connection_s`, by side) where this machine's
-    profile knows it; null: it does not, or there is no connection, and the kernel's work is in the live
-    figures alone. `server-busy` is the stack's time by the clock on the wall, interruptions included.
-    `unloaded_s` is the mean live handshake time at a rate without a queue; the live wait is what a load adds
-    to it, and may be negative where noise exceeds it. `endpoints` says whose engines ran in virtual time, and
-    how far a replay of the same is from them; null: none did.
+    Modelled and simulated figures are estimated from the times measured in memory on this machine, over the
+    bearer `loopback`, and the additional cost of a connection (`connection_s`, by side) in this machine's
+    profile. `connection_s` is null if the profile does not have it, or there is no connection; only the live
+    figures then include the kernel's work. `server-busy` is the stack's wall-clock time, with interruptions.
+    `unloaded_s` is the mean live handshake time at a rate without a queue; the live wait is the time that the
+    load adds to it, and may be negative due to noise. `endpoints` has the stacks whose engines ran in virtual
+    time, and their distance from a replay; null: none ran.
     """
 
     connection_s: dict[Side, Amount] | None = None
@@ -212,14 +212,14 @@ class Comparison(Object, frozen=True, kw_only=True):
 
 
 class LiveRun(Object, frozen=True, kw_only=True):
-    """A load on a server of its own, as both sides counted it.
+    """A load on a server that was started for it, as counted by both sides.
 
-    `server_cpu_s` is the CPU time of the server's threads for one handshake, kernel included, null where
-    it is unknown; `utilisation` the share of the workers' time that the stack worked. `formula_wait_s` is
-    the mean wait by Pollaczek and Khinchine's formula from the busy times of this server, null without a
-    steady state or in a closed loop. The server's counts hold the generator's first handshakes, which make
-    sessions. `time_spent`: where the time of handshakes sampled on both sides goes, for a client of this
-    machine and one as slow as each device asked for.
+    `server_cpu_s` is the CPU time of the server's threads for one handshake, with the kernel's; null if
+    unknown. `utilisation` is the fraction of the workers' time in which the stack worked. `formula_wait_s` is
+    the mean wait by the Pollaczek–Khinchine formula from the busy times of this server; null without a
+    steady state or in a closed loop. The server's counts include the generator's first handshakes, which
+    create sessions. `time_spent`: the time by step of handshakes sampled on both sides, for a client of this
+    machine and for each emulated device.
     """
 
     kind: Literal["live"] = "live"

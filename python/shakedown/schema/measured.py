@@ -1,7 +1,7 @@
-"""What `measure --json` prints and `shakedown.measure` returns: one suite, measured here.
+"""The output of `measure --json` and `shakedown.measure`: one suite, measured on this machine.
 
-Times are microseconds of one thread's CPU time; bytes are bytes on the wire, record headers included.
-Medians need not add up; means do: those of the messages and the unattributed time are the side's mean.
+Times are microseconds of one thread's CPU time; bytes are bytes on the wire, with record headers. The means
+of the messages and of the unattributed time add up to the side's mean; medians need not add up.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from shakedown.schema.identity import StackId
 from shakedown.schema.trace import Message, Operation, Trace
 
 Samples = tuple[Number, ...] | UnsetType
-"""Every repetition's figure, in the order of the repetitions; left out unless asked for."""
+"""Every repetition's figure, in the order of the repetitions; omitted unless requested."""
 
 
 class Spread(Object, frozen=True, kw_only=True):
@@ -32,7 +32,7 @@ class Spread(Object, frozen=True, kw_only=True):
 
 
 class HandshakeTimes(Object, frozen=True, kw_only=True):
-    """What a whole handshake took each side."""
+    """Each side's time for the whole handshake."""
 
     client_us: Spread
     server_us: Spread
@@ -92,9 +92,9 @@ class PerSideBytes(Object, frozen=True, kw_only=True):
 
 
 class Memory(Object, frozen=True, kw_only=True):
-    """Bytes that a side holds for one connection: at its peak, and after the handshake.
+    """Heap bytes of a side for one connection: at the peak, and after the handshake.
 
-    Contexts are apart; `released_bytes` is what was left after the connection's release.
+    These exclude contexts. `released_bytes` are the bytes still allocated after the connection's release.
     """
 
     client_peak_bytes: Count
@@ -106,7 +106,7 @@ class Memory(Object, frozen=True, kw_only=True):
 
 
 class Transfer(Object, frozen=True, kw_only=True):
-    """Bulk data after the handshake: its bytes, those on the link, and what it took each side."""
+    """Bulk data after the handshake: its bytes, the bytes on the link, and each side's time."""
 
     data_bytes: Count
     link: Text
@@ -130,10 +130,10 @@ class Machine(Object, frozen=True, kw_only=True):
 
 
 class EapExchange(Object, frozen=True, kw_only=True):
-    """What EAP carried of a handshake inside EAP-TLS: the median repetition, by bytes.
+    """The EAP packets of a handshake inside EAP-TLS, in the median repetition by bytes.
 
-    `round_trips` are responses of the peer, the identity included: as many Access-Requests carry them over
-    RADIUS. `fragments` are EAP packets that hold TLS, in both directions, as are `eap_bytes`.
+    `round_trips` counts the peer's responses, including the identity; RADIUS needs one Access-Request for
+    each. `fragments` counts EAP packets with TLS data; it and `eap_bytes` are for both directions.
     """
 
     fragment_bytes: Count
@@ -162,11 +162,11 @@ class CountedOperation(Object, frozen=True, kw_only=True, rename={"class_": "cla
 
 
 class InstructionCounts(Object, frozen=True, kw_only=True):
-    """Instructions of a handshake as callgrind counts them, on a processor with the features that it knows.
+    """Instructions of a handshake as counted by callgrind, on a processor with the features that it emulates.
 
-    `messages` are those of the measurement, in order. `coverage` is what is attributed to the two sides over
-    what the thread executed. `seed` is what all draws followed; null where a stack follows none, and counts
-    vary from run to run.
+    `messages` are those of the measurement, in order. `coverage` is the ratio of the instructions attributed
+    to the two sides to those that the thread executed. `seed` is the seed of all random numbers; null if a
+    stack supports none, so that counts vary from run to run.
     """
 
     client: Spread
@@ -213,8 +213,8 @@ class Measurement(Trace, frozen=True, kw_only=True):
     def time_by_class_us(self, side: Side) -> dict[Class, float]:
         """Mean time of one side split by class, in µs; the three add up to the mean of the handshake.
 
-        `key` and `signature` are the public-key operations of those classes; `common` is all the rest:
-        symmetric work, parsing, bookkeeping, and what lies outside any message.
+        `key` and `signature` are the public-key operations of those classes; `common` is everything else:
+        symmetric work, parsing, bookkeeping, and time outside any message.
         """
         split: dict[Class, float] = dict.fromkeys(CLASSES, 0.0)
         for operation in self.operations:
@@ -224,7 +224,7 @@ class Measurement(Trace, frozen=True, kw_only=True):
         return split
 
     def without_samples(self) -> Measurement:
-        """The measurement with medians and means alone, not every repetition's figures."""
+        """The measurement without the figures of each repetition."""
         found: Measurement = _without_samples(self)
         return found
 

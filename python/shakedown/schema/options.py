@@ -56,13 +56,13 @@ class Declared:
 
     @property
     def key(self) -> str:
-        """Its name in an experiment's file: the field's, without its unit."""
+        """The option's name in an experiment's file: the field's, without its unit."""
         unit = next((one for one in UNITS if self.field.endswith(one)), "")
         return self.field.removesuffix(unit)
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The words of which it is one, in the order of their declaration; empty where it is no such word."""
+        """The accepted words, in the order of their declaration; empty for other types."""
         return get_args(self.kind) if get_origin(self.kind) is Literal else ()
 
     @property
@@ -87,7 +87,7 @@ class Declared:
         return "true, false" if isinstance(inner, types.BoolType) else "a string"
 
     def checked(self, value: object) -> Any:  # noqa: ANN401 - as its field is
-        """A value as the field has it: other libraries' numbers as Python's own, paths as text.
+        """A value converted to the field's type: numbers of other libraries to Python's, paths to text.
 
         Raises `InputError`.
         """
@@ -111,13 +111,13 @@ def _table() -> dict[str, dict[str, dict[str, str]]]:
 
 
 def upper_limit(struct: str, field: str) -> int:
-    """The largest whole number that an option accepts."""
+    """The largest integer that an option accepts."""
     return int(_table()[struct][field]["most"])
 
 
 @cache
 def declared(kind: type[Object]) -> tuple[Declared, ...]:
-    """The options of a struct, in order; fields that are not in the table are none."""
+    """The options of a struct, in order; fields that are not in the table are not options."""
     return tuple(_declared(kind))
 
 
@@ -174,12 +174,12 @@ class OptionGroup(Object, frozen=True, kw_only=True):
 
 
 def options_of(kind: type[T], given: Mapping[str, Any]) -> T:
-    """Options of those keywords that are not None. Raises `InputError`."""
+    """Creates options from the keywords that are not None. Raises `InputError`."""
     return kind(**{name: value for name, value in given.items() if value is not None})
 
 
 class ServerOptions(OptionGroup, frozen=True, kw_only=True):
-    """What a server does beside the handshakes of its suites."""
+    """The options of a server, apart from its handshakes."""
 
     workers: int = 1
     payload_bytes: int = 0
@@ -228,7 +228,7 @@ class LoadOptions(OptionGroup, frozen=True, kw_only=True):
 
 
 class PredictionOptions(OptionGroup, frozen=True, kw_only=True):
-    """What else a prediction depends on: the model, the carrier, the client's radio and battery.
+    """Other inputs of a prediction: the model, the carrier, the client's radio and battery.
 
     `carrier` is the suite's own transport, or EAP-TLS over RADIUS.
     """
@@ -242,7 +242,7 @@ class PredictionOptions(OptionGroup, frozen=True, kw_only=True):
 
 
 class EapOptions(OptionGroup, frozen=True, kw_only=True):
-    """How a peer authenticates by EAP-TLS. A server's are its certificates and the size of fragments."""
+    """How a peer authenticates by EAP-TLS. A server uses only the certificates and the fragment size."""
 
     identity: str = "anonymous@shakedown.test"
     count: int = 1

@@ -1,4 +1,4 @@
-"""What `predict --json` and `capacity --json` print: one suite in one scenario. Times are seconds.
+"""The output of `predict --json` and `capacity --json`: one suite in one scenario. Times are seconds.
 
 Every figure is modelled. `basis` is the weakest basis of the device figures that matter: the device's `own`,
 `scaled` from its other figures, `assumed`, or `unknown`. `missing` lists work without a cost figure. A figure

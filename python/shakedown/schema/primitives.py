@@ -1,4 +1,4 @@
-"""What `primitives --json` prints: the cost of each cryptographic operation on this machine."""
+"""The output of `primitives --json`: the cost of each cryptographic operation on this machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shakedown.schema.base import Class, Count, Number, Object, Text
 class Distribution(Object, frozen=True, kw_only=True):
     """A distribution of readings; `low` and `high` are the 95 % interval of the median.
 
-    `preempted` readings were discarded because the kernel ran something else meanwhile.
+    `preempted` readings were discarded because the thread was preempted.
     """
 
     median: Number

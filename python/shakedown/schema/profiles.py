@@ -1,5 +1,5 @@
-"""What `devices --json`, `devices show --json` and `bearers --json` print. Times are seconds, rates bits per
-second, energies joules; null is unknown.
+"""The output of `devices --json`, `devices show --json` and `bearers --json`. Times are seconds, rates bits
+per second, energies joules; null is unknown.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from shakedown.schema.base import Amount, Count, Object, Side, Text
 
 
 class DeviceCost(Object, frozen=True, kw_only=True):
-    """What one primitive costs: a call, or symmetric work by call and by KiB.
+    """The cost of one primitive: per call, or for symmetric work per call and per KiB.
 
-    `source` counts the profile's sources from 1; 0 where it is not said which one.
+    `source` is the number of one of the profile's sources, from 1; 0 if it is not specified.
     """
 
     operation: Text
@@ -51,7 +51,7 @@ class HandshakeOverhead(Object, frozen=True, kw_only=True):
 
 
 class PlacedCost(Object, frozen=True, kw_only=True):
-    """An operation that costs another than elsewhere in one protocol or message; empty is any."""
+    """An operation whose cost differs in one protocol or message; empty is any."""
 
     protocol: str
     message: str
@@ -63,11 +63,11 @@ class PlacedCost(Object, frozen=True, kw_only=True):
 
 
 class Cooling(Object, frozen=True):
-    """How work grows with the public-key work of a handshake, which leaves caches and predictors cold.
+    """The slowdown of other work by public-key operations, which evict caches and branch predictors.
 
-    A figure holds where a handshake's public-key operations, both sides', take `at_s` - `from_s`; elsewhere
-    it is that much to the power of an exponent: ((`from_s` + public) / `at_s`) ** exponent. `messages` is the
-    exponent of a stack's own work, `symmetric` that of symmetric work and of the reading of keys.
+    A figure applies if the public-key operations of both sides take `at_s` - `from_s`. For other times, it is
+    multiplied by ((`from_s` + public) / `at_s`) ** exponent. `messages` is the exponent for a stack's own
+    work, `symmetric` that for symmetric work and for reading keys.
     """
 
     messages: Amount
@@ -76,16 +76,16 @@ class Cooling(Object, frozen=True):
     at_s: Amount
 
     def of_messages(self, public_s: float) -> float:
-        """Times what a stack's own work takes, next to its figure."""
+        """The factor for the figures of a stack's own work."""
         return float(((self.from_s + public_s) / self.at_s) ** self.messages)
 
     def of_symmetric(self, public_s: float) -> float:
-        """Times what symmetric work takes, next to its figure."""
+        """The factor for the figures of symmetric work."""
         return float(((self.from_s + public_s) / self.at_s) ** self.symmetric)
 
 
 class DeviceOverhead(Object, frozen=True, kw_only=True):
-    """Work that is not cryptography; not `known` is not zero."""
+    """Work that is not cryptography; if it is not `known`, it is not zero."""
 
     known: bool
     stack: str
@@ -100,9 +100,10 @@ class DeviceOverhead(Object, frozen=True, kw_only=True):
 
 
 class DeviceConnection(Object, frozen=True):
-    """What a TCP connection costs each side beyond the handshake in memory, kernel included, from set-up to
-    close; `sd_s` is the deviation of the server's, `per_kib_s` for each KiB moved. `server_cold` and
-    `client_cold` are by what share a side's handshake takes longer in it, among other connections.
+    """Each side's cost of a TCP connection beyond the handshake in memory, including the kernel's work, from
+    set-up to close. `sd_s` is the standard deviation of the server's cost, `per_kib_s` the cost per KiB.
+    `server_cold` and `client_cold` are the fractions by which a side's handshake takes longer among other
+    connections.
     """
 
     server_s: Amount | None
@@ -113,12 +114,12 @@ class DeviceConnection(Object, frozen=True):
     client_cold: Amount
 
     def of(self, side: str, kib: float, handshake_s: float) -> float | None:
-        """One side's mean, in seconds; None where unknown.
+        """One side's mean, in seconds; None if unknown.
 
         Args:
             side: ``client`` or ``server``.
-            kib: moved, both ways.
-            handshake_s: what the handshake takes the side in memory.
+            kib: KiB transferred in both directions.
+            handshake_s: the side's time for the handshake in memory.
         """
         fixed_s, cold = (
             (self.server_s, self.server_cold) if side == "server" else (self.client_s, self.client_cold)
@@ -127,7 +128,7 @@ class DeviceConnection(Object, frozen=True):
 
 
 class DeviceCore(Object, frozen=True):
-    """The processor, as far as costs are scaled by it; 0 bits are unknown."""
+    """The properties of the processor by which costs are scaled; 0 bits are unknown."""
 
     word_bits: Count
     multiplier: str
@@ -135,7 +136,7 @@ class DeviceCore(Object, frozen=True):
 
 
 class DeviceImplementation(Object, frozen=True):
-    """How the library computes, by kind of work: in C, assembler, by instructions, or in an accelerator."""
+    """How the library computes, by kind of work: by C, assembly, special instructions, or an accelerator."""
 
     curves: str
     integers: str
@@ -144,8 +145,8 @@ class DeviceImplementation(Object, frozen=True):
 
 
 class DeviceEnergy(Object, frozen=True):
-    """Power while computing and while waiting, and what the battery holds; `spread` is how far, ×/÷, the
-    powers may be off.
+    """Power while computing and while waiting, and the battery's energy; `spread` is the factor by which the
+    powers may be too high or too low.
     """
 
     active_w: Amount | None
@@ -155,7 +156,7 @@ class DeviceEnergy(Object, frozen=True):
 
 
 class DeviceTotal(Object, frozen=True):
-    """A whole handshake that a source published; not used for pricing."""
+    """A whole handshake that a source published; not used for estimates."""
 
     quantity: Text
     value: Amount
@@ -165,7 +166,7 @@ class DeviceTotal(Object, frozen=True):
 
 
 class DescribedDevice(Object, frozen=True, kw_only=True):
-    """What a device is, and where its figures come from."""
+    """A device, and the sources of its figures."""
 
     name: Text
     title: Text
@@ -182,13 +183,13 @@ class DescribedDevice(Object, frozen=True, kw_only=True):
 
 
 class DeviceEntry(DescribedDevice, frozen=True, kw_only=True):
-    """A device in the list; `primitives` counts those that have figures of their own."""
+    """A device in the list; `primitives` counts those with a figure in the profile."""
 
     primitives: Count
 
 
 class DeviceProfile(DescribedDevice, frozen=True, kw_only=True):
-    """A whole device."""
+    """All figures of a device."""
 
     primitives: tuple[DeviceCost, ...]
     core: DeviceCore
@@ -202,20 +203,20 @@ class DeviceProfile(DescribedDevice, frozen=True, kw_only=True):
 
 
 class ConstantDelay(Object, frozen=True, kw_only=True, tag_field="kind", tag="constant"):
-    """Always the same."""
+    """A constant delay."""
 
     s: Amount
 
 
 class UniformDelay(Object, frozen=True, kw_only=True, tag_field="kind", tag="uniform"):
-    """Even between two values."""
+    """A uniform distribution between two values."""
 
     minimum_s: Amount
     maximum_s: Amount
 
 
 class LognormalDelay(Object, frozen=True, kw_only=True, tag_field="kind", tag="lognormal"):
-    """A minimum and a lognormal excess; the median is the whole's, sigma that of the excess's logarithm."""
+    """A minimum plus a lognormal delay; the median is that of the sum, sigma that of the lognormal delay."""
 
     minimum_s: Amount
     median_s: Amount
@@ -223,7 +224,7 @@ class LognormalDelay(Object, frozen=True, kw_only=True, tag_field="kind", tag="l
 
 
 class QuantilesDelay(Object, frozen=True, kw_only=True, tag_field="kind", tag="quantiles"):
-    """Shares at or below, with their delays."""
+    """Cumulative probabilities with their delays."""
 
     points: tuple[tuple[Amount, Amount], ...]
 
@@ -234,9 +235,9 @@ Delay = ConstantDelay | UniformDelay | LognormalDelay | QuantilesDelay
 class BearerWay(Object, frozen=True, kw_only=True):
     """One direction of a bearer: its useful rate, and the one-way delay that does not depend on size.
 
-    `loss`: probability that a packet is lost. `loss_burst_packets`: mean number of packets lost in a row; 0
-    is each by itself. `queue_bytes`: depth of the drop-tail queue before the rate; null is unknown.
-    `duty_cycle`: share of the time that may be spent sending. `pause_s`: silence after each packet.
+    `loss`: probability that a packet is lost. `loss_burst_packets`: mean number of consecutive losses; 0:
+    losses are independent. `queue_bytes`: length of the drop-tail queue before the link; null is unknown.
+    `duty_cycle`: fraction of the time in which sending is allowed. `pause_s`: silence after each packet.
     """
 
     rate_bits_per_s: Amount
@@ -249,9 +250,9 @@ class BearerWay(Object, frozen=True, kw_only=True):
 
 
 class BearerEnergy(Object, frozen=True, kw_only=True):
-    """The client's radio: power by state (`idle_w`: connected), or energy a byte; energy of the set-up from
-    idle; power and time for which it stays connected after the last byte (0: it does not); `spread` is the
-    factor by which another radio of the kind may draw more or less.
+    """The client's radio: power by state (`idle_w`: connected), or energy per byte; energy of the set-up from
+    idle; power and duration of the connected state after the last byte (0: none). `spread` is the factor by
+    which other radios of this type may use more or less.
     """
 
     send_w: Amount | None
@@ -266,13 +267,13 @@ class BearerEnergy(Object, frozen=True, kw_only=True):
 
 
 class HostTcp(Object, frozen=True):
-    """How both hosts do TCP over a bearer; the defaults are Linux's.
+    """TCP parameters of both hosts; the defaults are those of Linux.
 
-    `initial_window`: segments of the first window (RFC 6928). `syn_linear_timeouts`: SYNs sent again a second
-    apart, before the pause doubles; 0 on hosts other than Linux since 6.5. `syn_retries`: SYNs sent again
-    after those; `synack_retries`: SYN-ACKs sent again; `reordering`: segments that arrive out of order before
-    one counts as lost (``net.ipv4.tcp_…``). `quick_ack`: each segment is acknowledged at once (``ip route …
-    quickack 1``), without the delays of Linux.
+    `initial_window`: initial congestion window in segments (RFC 6928). `syn_linear_timeouts`: SYN
+    retransmissions at intervals of one second, before the interval doubles; 0 except on Linux since 6.5.
+    `syn_retries`: SYN retransmissions after those. `synack_retries`: SYN-ACK retransmissions. `reordering`:
+    segments that arrive out of order before one counts as lost (``net.ipv4.tcp_…``). `quick_ack`: each
+    segment is acknowledged immediately (``ip route … quickack 1``), without the delays of Linux.
     """
 
     congestion: Literal["cubic", "reno", "bbr"] = "cubic"
@@ -285,8 +286,8 @@ class HostTcp(Object, frozen=True):
 
 
 class ThesisBearer(Object, frozen=True):
-    """The bearer as the thesis (Bayoglu 2004, 3.84) models it: the one-way delay τ, its deviation, and what a
-    handshake has on the channel beyond its messages.
+    """The bearer in the model of the thesis (Bayoglu 2004, 3.84): the one-way delay τ, its standard
+    deviation, and the bytes of a handshake on the channel in addition to its messages.
     """
 
     traversal_s: Amount
@@ -298,14 +299,14 @@ Detection = Literal["certain", "ramping"]
 
 
 class RandomAccess(Object, frozen=True, tag_field="kind", tag="random-access"):
-    """Preambles at opportunities, as in LTE, LTE-M and NB-IoT; each coverage class has its own.
+    """Preambles at opportunities, as in LTE, LTE-M and NB-IoT; each coverage class has separate preambles.
 
-    `attempts`: preambles that a client sends at most. `response_s`, `connect_s`: from an opportunity until a
-    client without a response knows so, and until one with a response is connected. `backoff_s`: the longest
-    pause before another attempt. `grants`: preambles that are answered at an opportunity; null is all.
-    `detection`: ``certain``, or ``ramping``: the i-th preamble is found with probability 1 - e^-i.
-    `repetition`, `repetition_s`, `transmissions`: probability and time of repeating one of the two messages
-    after the response, and how often each is sent at most.
+    `attempts`: maximum number of preambles of a client. `response_s`: from an opportunity until a client
+    without a response detects this; `connect_s`: until a client with a response is connected. `backoff_s`:
+    maximum pause before another attempt. `grants`: number of preambles that are answered at an opportunity;
+    null is all. `detection`: ``certain``, or ``ramping``: the i-th preamble is detected with probability
+    1 - e^-i. `repetition`, `repetition_s`, `transmissions`: probability and time of a retransmission of one
+    of the two messages after the response, and the maximum number of transmissions.
     """
 
     opportunity_s: Amount
@@ -322,7 +323,7 @@ class RandomAccess(Object, frozen=True, tag_field="kind", tag="random-access"):
 
 
 class Circuits(Object, frozen=True, tag_field="kind", tag="circuits"):
-    """A channel for each client while it is there; without a free one it is refused."""
+    """Each active client occupies one channel; without a free channel it is refused."""
 
     channels: Count
 
@@ -330,10 +331,10 @@ class Circuits(Object, frozen=True, tag_field="kind", tag="circuits"):
 class Csma(Object, frozen=True, tag_field="kind", tag="csma"):
     """CSMA/CA as in IEEE 802.11.
 
-    `slot_s`: an idle slot. `window`, `max_window`: slots that a first pause is drawn from, and any is at
-    most. `attempts`: how often a frame is sent at most. `frame_s`: what a frame takes beside its bytes.
-    `acknowledgement_s`: what follows a frame that was received. `idle_s`: how long the channel is idle before
-    slots count.
+    `slot_s`: duration of an idle slot. `window`, `max_window`: first and maximum contention window, in slots.
+    `attempts`: maximum number of transmissions of a frame. `frame_s`: time of a frame in addition to its
+    bytes. `acknowledgement_s`: time of the pause and the acknowledgement after a received frame. `idle_s`:
+    idle time of the channel before slots are counted.
     """
 
     slot_s: Amount
@@ -346,8 +347,8 @@ class Csma(Object, frozen=True, tag_field="kind", tag="csma"):
 
 
 class Sense(Object, frozen=True):
-    """Unslotted carrier sense as in IEEE 802.15.4: its unit of waiting, exponents, how often the channel may
-    be found busy, and the time from listening to sending.
+    """Unslotted carrier sense as in IEEE 802.15.4: backoff unit, backoff exponents, maximum number of busy
+    channel assessments, and turnaround time from listening to sending.
     """
 
     unit_s: Amount
@@ -358,11 +359,11 @@ class Sense(Object, frozen=True):
 
 
 class Aloha(Object, frozen=True, tag_field="kind", tag="aloha"):
-    """Frames whenever there are any, after listening where there is `sense`.
+    """Frames are sent without coordination, with `sense` after listening.
 
-    `channels`: one of which is drawn for each frame. `slot_s`: frames begin at multiples of it; 0 is at any
-    time. `attempts`: how often a frame is sent at most. `backoff_s`: the longest pause before it is sent
-    again. `frame_s`: what a frame takes beside its bytes.
+    `channels`: number of channels; each frame uses a random one. `slot_s`: frames begin at multiples of it,
+    or at any time if it is 0. `attempts`: maximum number of transmissions of a frame. `backoff_s`: maximum
+    pause before a retransmission. `frame_s`: time of a frame in addition to its bytes.
     """
 
     channels: Count = 1
@@ -379,12 +380,12 @@ Contention = Csma | Aloha
 
 
 class Cell(Object, frozen=True, kw_only=True):
-    """What clients of a bearer share where they are in the same cell.
+    """The resources that clients in the same cell share.
 
-    `medium`: clients of bearers with the same one are in the same cells. Rates that are null are a client's.
-    `half_duplex`: both directions share its time. `scheduler`: which packet a base station serves next, where
-    there is no contention. `entry`: how a client whose radio is idle gets in; null is at once. `contention`:
-    how packets share the air; null is as the scheduler says.
+    `medium`: clients of bearers with the same medium share cells. A rate that is null is that of one client.
+    `half_duplex`: both directions share the channel's time. `scheduler`: how a base station selects the next
+    packet, without contention. `entry`: how a client with an idle radio is admitted; null: immediately.
+    `contention`: how packets contend for the channel; null: the scheduler decides.
     """
 
     medium: Text
@@ -397,18 +398,18 @@ class Cell(Object, frozen=True, kw_only=True):
 
 
 class BearerProfile(Object, frozen=True, kw_only=True):
-    """A whole bearer, from the client up and to it down.
+    """All figures of a bearer; `up` is from the client, `down` to the client.
 
-    `setup`: what the first packet after silence waits for the radio; null is none, or unknown.
-    `delay_holds_s`: for how long a drawn delay holds in a direction. `half_duplex`: both directions share the
-    rate's time. `super_packets`: what becomes of TCP's: ``none`` travel, or they are lost as one, and arrive
-    ``cut`` or ``whole``. `mtu_bytes`: largest network-layer packet. `ip_bytes`, `udp_bytes`: headers of a
-    packet and of a datagram, as compressed. `packet_overhead_bytes`: link bytes added to each packet; those
-    of `link_encryption` come on top. `applicable_messages`: n of the thesis's equation 3.84 where the source
-    fixes it, else null (counted). `thesis`: what the thesis's model takes, if not the mean of the delay.
-    `cell`: what its clients share; null is nothing, or unknown. `tcp`: how both hosts do TCP over it.
-    `source`: what each aspect comes from; aspect "" is for all. `assumed`: why an aspect has its value where
-    no source gives it.
+    `setup`: wait of the first packet after silence, until the radio is ready; null is none, or unknown.
+    `delay_holds_s`: time for which a random delay remains constant in a direction. `half_duplex`: both
+    directions share the channel's time. `super_packets`: ``none``: TCP sends no super-packets; otherwise each
+    is lost as a unit, and arrives ``cut`` into segments or ``whole``. `mtu_bytes`: largest network-layer
+    packet. `ip_bytes`, `udp_bytes`: compressed headers of a packet and of a datagram.
+    `packet_overhead_bytes`: link bytes added to each packet, without those of `link_encryption`.
+    `applicable_messages`: n of the thesis's equation 3.84 if the source defines it, else null (counted).
+    `thesis`: inputs of the thesis's model, if they differ from the mean of the delay. `cell`: the resources
+    that clients share; null is none, or unknown. `tcp`: TCP parameters of both hosts. `source`: the source of
+    each aspect; "" is for all. `assumed`: the reason for the value of an aspect without a source.
     """
 
     name: Text

@@ -1,7 +1,7 @@
-"""The published JSON Schema: made from the objects' definitions, one file an object.
+"""The published JSON Schema, generated from the objects' definitions, one file per object.
 
-A module of this package lists in `PRINTED` which of its objects commands print and files hold, by the name of
-the schema's file, and who prints or writes them; nothing else has to know of a new one.
+`PRINTED` in each module of this package lists the objects that commands print or files contain, by the name
+of the schema's file, each with a title. A new object needs no other entry.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _printed() -> dict[str, tuple[type[msgspec.Struct], str]]:
 
 
 PRINTED = _printed()
-"""Objects by the name of their schema's file, and who prints or writes them."""
+"""Objects and titles, by the name of the schema's file."""
 
 
 def published() -> dict[str, str]:
@@ -48,7 +48,7 @@ def _text(kind: type[msgspec.Struct], what: str) -> str:
 
 
 def _whole_numbers(value: object) -> object:
-    """Bounds such as 0.0 as 0: `typing` keeps types that differ in that alone once, as first spelt."""
+    """Writes bounds such as 0.0 as 0, because `typing` caches types that differ only in this as one type."""
     if isinstance(value, dict):
         return {key: _whole_numbers(one) for key, one in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""What `reproduce --json` prints."""
+"""The output of `reproduce --json`."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ Kind = Literal["modelled", "measured"]
 
 
 class Row(Object, frozen=True, kw_only=True):
-    """A paper's figure and ours.
+    """A figure of a paper and its replication.
 
-    `claim_id` is null for cells of tables and for modern reruns; `replication` is null where there is none;
-    `difference` is ours less the published one, to the nearest end of a published range, in `unit`.
-    `tolerance` is what difference still counts as agreement, as written; null where nothing is compared.
-    `interval` has the least and the greatest round of what was measured. `depends_on` is what the verdict
-    depends on: the paper's own figures, or handshakes measured here.
+    `claim_id` is null for cells of tables and for modern reruns; `replication` is null if there is none.
+    `difference` is the replication minus the published figure, or minus the nearest end of a published range,
+    in `unit`. `tolerance` describes the difference that still counts as agreement; null without a comparison.
+    `interval` has the smallest and the largest round of the measurement. `depends_on` is the input of the
+    verdict: the paper's figures, or handshakes measured on this machine.
     """
 
     paper: Text
