@@ -1,4 +1,4 @@
-"""The thesis's networks: traversal delays on CSD and GPRS, with and without the factor 8 that results lack."""
+"""The thesis's networks: traversal delays on CSD and GPRS, with and without the factor 8 that it omits."""
 
 from __future__ import annotations
 
