@@ -51,8 +51,8 @@ pub(super) fn send_with(socket: RawFd, bytes: &[u8], descriptor: Option<RawFd>) 
     message.msg_iovlen = 1;
     if let Some(descriptor) = descriptor {
         message.msg_control = control.0.as_mut_ptr().cast();
-        // SAFETY: the control buffer is aligned and longer than CMSG_SPACE of one descriptor (24 bytes), so the header and
-        // its data lie within it.
+        // SAFETY: the control buffer is aligned and longer than CMSG_SPACE of one descriptor (24 bytes), so it contains
+        // the header and its data.
         unsafe {
             message.msg_controllen = libc::CMSG_SPACE(size_of::<RawFd>() as u32) as _;
             let header = libc::CMSG_FIRSTHDR(&message);

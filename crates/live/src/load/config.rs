@@ -62,13 +62,14 @@ pub struct Config {
     /// Limit the rate on other hosts to `CAP_PER_S`.
     pub rate_cap: bool,
     pub trace_count: usize,
-    /// How many times as long a handshake's steps take the client, as if it were slower by that.
+    /// Factor by which the processing times of a handshake's steps are stretched, to emulate a slower client.
     pub slowdown: Option<f64>,
-    /// What a full handshake shall take such a client in all (s): the factor then follows what this one's take.
+    /// Total processing time of a full handshake on the emulated client (s); the factor then follows the measured
+    /// times.
     pub client_s: Option<f64>,
     /// New connections per second of a simultaneous background load, with exponential gaps.
     pub background_per_s: Option<f64>,
-    /// Generators like this one that run at the same time: limits hold for all of them together.
+    /// Number of load generators that run at the same time; the rate cap applies to all of them together.
     pub generators: usize,
 }
 

@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(answering(&[refused, there]), Some(there));
         assert_eq!(answering(&[there, refused]), Some(there));
         assert_eq!(answering(&[refused, refused]), None);
-        // Others are not touched.
+        // Addresses of other machines get no connection.
         assert_eq!(answering(&["192.0.2.1:443".parse().unwrap(), there]), None);
     }
 
