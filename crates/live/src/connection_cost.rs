@@ -36,8 +36,8 @@ pub const PLANS: [(&str, u32); 4] = [
 pub const CLIENT_STACK: &str = "rustls";
 /// Duration of a suite's load.
 pub const SECONDS: f64 = 0.3;
-/// Duration of the load that comes first and is subtracted: it has the work before the first counted connection, such as
-/// getting sessions to resume.
+/// Duration of the load that comes first and is subtracted: it contains the work before the first counted connection,
+/// such as getting sessions to resume.
 const BEGINNING_S: f64 = 0.02;
 /// Connections in progress.
 const CLIENTS: usize = 16;
@@ -117,8 +117,8 @@ pub fn served(
     })
 }
 
-/// Intercept and slope, neither below zero, as medians over pairs of points (Theil and Sen). A point is a side's time of
-/// a handshake in memory, and what a connection takes beyond it.
+/// Intercept and slope, neither below zero, as medians over pairs of points (Theil-Sen). A point is a side's time of a
+/// handshake in memory, and the time of a connection beyond it.
 pub fn line(points: &[(f64, f64)]) -> (f64, f64) {
     let mut slopes = Vec::new();
     for (index, (alone, more)) in points.iter().enumerate() {
@@ -133,7 +133,7 @@ pub fn line(points: &[(f64, f64)]) -> (f64, f64) {
     (Summary::of(&starts).median.max(0.0), slope)
 }
 
-/// Microseconds per KiB of the server, from small and large flights over sockets.
+/// The server's CPU time per KiB in microseconds, from small and large flights over sockets.
 pub fn per_kib_us(processors: &[usize]) -> io::Result<f64> {
     let least = |flights: [usize; 4], connections: usize| -> io::Result<f64> {
         (0..COPIES)
@@ -178,7 +178,7 @@ fn kernel_us(flights: [usize; 4], connections: usize, processors: &[usize]) -> i
     serving.join().unwrap_or_else(|_| Err(io::Error::other("the server's thread ended by a defect")))
 }
 
-/// A thread of this process by its name, which it takes once it runs.
+/// The thread of this process with a name, which a thread sets when it starts to run.
 fn thread_named(name: &str) -> Option<Pid> {
     (0..START_TIMEOUT_MS).find_map(|wait| {
         std::thread::sleep(Duration::from_millis(wait.min(1)));
@@ -196,7 +196,7 @@ fn thread_now_named(name: &str) -> Option<Pid> {
 
 /// CPU time of a thread of this process.
 fn ran(thread: Pid) -> Option<Duration> {
-    // The number that pthread_getcpuclockid has for it: a thread's clock, as the scheduler counts.
+    // The clock ID that pthread_getcpuclockid returns for a thread's scheduled CPU time.
     let clock = (!thread.as_raw() << 3) | 6;
     clock_gettime(ClockId::from_raw(clock)).map(Duration::from).ok()
 }

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-/// A flood from fewer addresses than these displaces only its own connections, if there are more places left.
+/// A flood from fewer addresses than this displaces only its own connections, if enough places are left.
 const ADDRESSES_OF_A_FLOOD: usize = 32;
 
 /// Limits on the peers of a listening socket.
@@ -86,10 +86,10 @@ struct Held<C> {
     connection: C,
 }
 
-/// What is to be done with a new connection.
+/// Result of the admission of a new connection.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Admission<C> {
-    /// It is in the table under this number; another has had to go.
+    /// It is in the table under this number; `displaced` was removed from the table.
     Admitted {
         number: u64,
         displaced: Option<C>,
@@ -175,7 +175,7 @@ impl<C> Table<C> {
         Some(held.connection)
     }
 
-    /// The system cannot accept another connection: an unauthenticated one is removed.
+    /// Removes an unauthenticated connection, because the system cannot accept another one.
     pub fn relieve(&mut self) -> Option<C> {
         let number = self.yielding(|_| true)?;
         self.refusals.displaced += 1;
@@ -247,7 +247,7 @@ mod tests {
         admitted(&mut table, host(4), 4);
         table.raise(first, Standing::Proved);
         table.raise(second, Standing::Asked);
-        // Standing is never lost.
+        // A standing is never lowered.
         table.raise(first, Standing::Asked);
         assert_eq!(admitted(&mut table, host(5), 5).1, Some(3), "the oldest of the silent");
         assert_eq!(admitted(&mut table, host(6), 6).1, Some(4));
@@ -329,7 +329,7 @@ mod tests {
         }
     }
 
-    /// The same where most places are those of mobiles that have attached and stay.
+    /// The same, if mobiles that have attached hold most places.
     #[test]
     fn a_flood_beside_many_attached_mobiles_takes_places_from_itself_alone() {
         for (proved, hosts, each) in [(200, 7, 8), (200, 31, 8), (248, 1, 8), (248, 6, 3), (253, 1, 3)] {

@@ -335,7 +335,7 @@ mod tests {
     use std::sync::mpsc;
     use std::time::{SystemTime, UNIX_EPOCH};
 
-    /// A stack whose sessions resume once, and have been.
+    /// A stack whose sessions resume only once and have been used.
     struct Spent(Arc<dyn Connector>);
 
     impl Connector for Spent {
