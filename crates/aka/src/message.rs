@@ -46,7 +46,7 @@ impl Cause {
 /// Kind of traffic that derived keys protect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plane {
-    /// Between mobile and network.
+    /// Messages between mobile and network.
     Signalling,
     User,
 }

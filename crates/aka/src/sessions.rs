@@ -195,8 +195,8 @@ pub struct Fresh {
 }
 
 /// The sessions of an SGSN. Its TLS stack calls [`put`](Self::put) and [`get`](Self::get) while it handles a handshake;
-/// the caller that passed the bytes then learns by [`take_fresh`](Self::take_fresh) and [`take_offered`](Self::take_offered)
-/// what it did.
+/// afterwards, [`take_fresh`](Self::take_fresh) and [`take_offered`](Self::take_offered) return the created and the
+/// offered session.
 pub struct Sessions {
     store: Box<dyn Store + Send>,
     policy: Policy,

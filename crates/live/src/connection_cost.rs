@@ -1,13 +1,14 @@
 //! The CPU time of a connection beyond the handshake in memory, for server and client, measured over loopback.
 //!
 //! A server runs on one processor and the load generator on another, with `CLIENTS` connections in progress, so that
-//! the server is hardly idle: a server that has to be woken for every message needs half as much CPU time again.
+//! the server is hardly idle: a server that has to be woken for every message needs 50 % more CPU time.
 //!
-//! For each side, the CPU time of a connection less the CPU time of the same handshake in memory has two parts. A fixed
-//! part: accept, read, write and close, the kernel's TCP, the TLS library's connection object, and the event loop. And a
-//! part proportional to the handshake, which is slower than in memory because the kernel and other connections evict its
-//! code and data from the caches. Handshakes of different lengths separate the two parts ([`line()`]). On loopback the
-//! kernel accounts part of the receiver's work to the sender, as for any server on the same machine as its clients.
+//! The difference between a side's CPU time of a connection and that of the same handshake in memory has two parts. The
+//! fixed part is accept, read, write and close, the kernel's TCP, the TLS library's connection object, and the event
+//! loop. The other part is proportional to the handshake, which is slower than in memory because the kernel and other
+//! connections evict its code and data from the caches. Handshakes of different lengths separate the parts
+//! ([`line()`]). On loopback the kernel accounts part of the receiver's work to the sender, as for any server on the
+//! same machine as its clients.
 //!
 //! The cost of a KiB (the kernel's copying) is measured separately, with sockets without TLS.
 
@@ -41,7 +42,7 @@ pub const SECONDS: f64 = 0.3;
 const BEGINNING_S: f64 = 0.02;
 /// Connections in progress.
 const CLIENTS: usize = 16;
-/// How often each transfer without TLS is repeated, and its connections.
+/// Number of repetitions of each transfer without TLS, and of its connections.
 const COPIES: usize = 8;
 const CONNECTIONS: usize = 500;
 /// Bytes of a typical handshake's flights, from client and server alternately.

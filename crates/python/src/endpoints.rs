@@ -23,8 +23,7 @@ struct Answer<'a> {
     client_stack: &'a str,
     server_stack: &'a str,
     replayed: Report,
-    /// Distance between the times of both, and the value that samples of one distribution exceed in one of a hundred
-    /// pairs.
+    /// Distance between the times of both, and its critical value at [`LEVEL`].
     distance: Option<f64>,
     critical: Option<f64>,
 }

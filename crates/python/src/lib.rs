@@ -252,8 +252,7 @@ fn capture(
     tickets: HashMap<String, u32>,
 ) -> PyResult<()> {
     let named: Vec<Suite> = suites.iter().map(|suite| parse(suite)).collect::<PyResult<_>>()?;
-    // User-supplied certificates that fit one suite of a capture fit all, because the suites' names contain the same
-    // keys.
+    // User-supplied certificates that fit one suite of a capture fit all: the suites' names contain the same keys.
     let (_, settings) = options::for_suites(py, options, named.get(..1).unwrap_or_default())?;
     let issued = suites.iter().map(|suite| tickets.get(suite).copied().unwrap_or(settings.tickets));
     let suites: Vec<(Suite, u32)> = named.into_iter().zip(issued).collect();

@@ -52,8 +52,8 @@ pub fn connection_plans() -> Vec<(&'static str, u32, &'static str)> {
     connection_cost::PLANS.map(|(suite, tickets)| (suite, tickets, connection_cost::CLIENT_STACK)).to_vec()
 }
 
-/// CPU time per connection of a served suite, by side: of a server on the first of the processors, and of its clients on
-/// the last.
+/// CPU time per connection of a served suite, by side: of a server on the first of the processors, and of its clients
+/// on the last.
 #[pyfunction]
 #[pyo3(signature = (suite, seconds, processors, *, options = None))]
 pub fn connection_served<'py>(

@@ -58,8 +58,7 @@ pub fn simulate(
     answer(&outcome.ok_or_else(broken_off)?)
 }
 
-/// Replays one handshake over a path until its percentiles are precise enough; JSON in and out. Takes up to about 0.3
-/// s.
+/// Replays one handshake over a path until its percentiles are precise enough, up to about 0.3 s; JSON in and out.
 #[pyfunction]
 pub fn replay(py: Python<'_>, spec: &str) -> PyResult<String> {
     let replay: Replay = serde_json::from_str(spec).map_err(|error| wrong(&error))?;

@@ -10,8 +10,8 @@ use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// Maximum number of simultaneous queries to one node for unauthenticated clients; further ones are not sent. A
-/// stranger who names a silent node, or queries for all its subscribers, can exhaust neither its places nor those of
+/// Maximum number of simultaneous queries to one node for unauthenticated clients; further ones are not sent. An
+/// attacker who names a silent node, or queries for all its subscribers, can exhaust neither its places nor those of
 /// this node. Queries for authenticated mobiles, which have their own places at this node, are not counted.
 pub(super) const MAX_UNPROVED: usize = 32;
 
@@ -50,8 +50,7 @@ fn is_unproved(query: &Query) -> bool {
 }
 
 impl Asking {
-    /// Queries a node. `None` if it does not answer in time or before `is_over`, or if too many queries are in
-    /// progress.
+    /// Queries a node. `None` if it does not answer in time or before `is_over`, or if too many queries wait.
     pub(super) fn ask(
         &self,
         address: SocketAddr,

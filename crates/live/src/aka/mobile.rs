@@ -53,8 +53,7 @@ pub struct Attaches {
     pub attaches: Vec<Attached>,
 }
 
-/// Attaches repeatedly, each time with the identity and session of the last attach. `step` gets the number of ended
-/// ones.
+/// Attaches repeatedly, each time with the identity and session of the last attach. `step` gets the number so far.
 ///
 /// # Errors
 /// [`AkaError`] if nothing can be run; failed attaches are in the result.

@@ -1,4 +1,4 @@
-//! SSL-based AKA on this program's own stacks: operators and their certificates, runs in virtual time, and mobile, SGSN and
+//! SSL-based AKA on this program's stacks: operators and their certificates, runs in virtual time, and mobile, SGSN and
 //! HSS as processes on sockets.
 
 mod admission;

@@ -64,7 +64,7 @@ pub struct SgsnSummary {
     pub core_connections: Option<Refusals>,
     /// Times from sending ServerHello to sending the attach accept, of full handshakes.
     pub scrt_full_s: Vec<f64>,
-    /// The same of resumed ones.
+    /// The same for resumed handshakes.
     pub scrt_resumed_s: Vec<f64>,
 }
 
@@ -248,8 +248,7 @@ impl Serving<'_> {
                 None => return attach.handle_close(&mut *locked(&self.node)),
                 Some(0) => continue,
                 Some(length) => {
-                    // The time is read while the node is locked, so that it never decreases from one attach to the
-                    // next.
+                    // The time is read while the node is locked, so that it never decreases between attaches.
                     let mut node = locked(&self.node);
                     attach.handle_input(&mut *node, wall(), &buffer[..length]);
                 }

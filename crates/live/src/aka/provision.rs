@@ -199,8 +199,7 @@ fn check_place(folder: &Path) -> Result<(), AkaError> {
 }
 
 /// Writes all files into the folder, or none. If the process is killed, files remain only in the folder that the user
-/// named: no hidden folder with private keys is left. The files of the nodes are last, so no node starts with an
-/// incomplete set.
+/// named, not in a hidden one. The files of the nodes are last, so no node starts with an incomplete set.
 fn write(folder: &Path, contents: &[Content]) -> Result<Vec<PathBuf>, AkaError> {
     let missing = missing_folders(folder);
     let mut written = Vec::new();

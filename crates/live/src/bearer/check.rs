@@ -35,7 +35,7 @@ pub struct Figure {
     /// Length of each packet on the link; 0 for `loss`.
     pub bytes: u32,
     pub n: usize,
-    /// Measured between the sockets, on the monotonic clock.
+    /// Measured between the sockets; times are those of the monotonic clock.
     pub measured: f64,
     /// Standard error of `measured`, from the scatter of its samples, which includes the links' random draws.
     pub standard_error: f64,

@@ -74,8 +74,7 @@ pub(super) type Ports = Option<Box<dyn FnMut(SocketKind, u16) + Send>>;
 /// Maximum number of packets read from a device before due packets are delivered.
 const READS_AT_ONCE: usize = 32;
 
-/// A wait ends this long before the next due time, and the loop polls for the rest: a sleeping thread wakes 50 to 200
-/// us late.
+/// A wait ends this long before the next due time, then the loop polls: a sleeping thread wakes 50 to 200 us late.
 const POLL_BEFORE_NS: u64 = 200_000;
 
 /// Size of the read buffer; an IPv4 packet has at most 65 535 bytes.

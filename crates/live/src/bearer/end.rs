@@ -1,5 +1,4 @@
-//! One end of a bearer: a child process in its own network namespace, with a TUN device whose descriptor the parent
-//! holds.
+//! One end of a bearer: a child process in its own network namespace, with a TUN device that the parent holds open.
 //!
 //! `unshare(CLONE_NEWUSER)` requires a process with one thread, but this library may run in a process that has many (an
 //! interpreter, a numerical library). A newly forked child has one. Until it executes its command, it only makes system
@@ -453,7 +452,7 @@ fn execute(prepared: &Prepared<'_>, command: &Arguments) -> i32 {
         let mut none: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut none);
         libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
-        // Interpreters ignore these signals, which a command does not expect. Handlers end with exec.
+        // Interpreters ignore these signals, but commands expect the default. Handlers end with exec.
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
         libc::signal(libc::SIGXFSZ, libc::SIG_DFL);
         let mut denied = libc::ENOENT;
@@ -497,9 +496,8 @@ pub(super) fn ask_socket(
 
 /// Creates sockets on request until the control socket is closed. Keeps no other descriptor open.
 fn serve_sockets(control: RawFd) -> ! {
-    // SAFETY: moves the control socket to descriptor 3 and closes all others, including the standard streams: a reader
-    // that waits for the end of the parent's output must not wait for this process. Terminal signals concern the
-    // command.
+    // SAFETY: moves the control socket to descriptor 3 and closes all others, also the standard streams: a reader of
+    // the parent's output must not wait for this process. Signals of the terminal concern the command.
     unsafe {
         let control = if control == 3 { 3 } else { libc::dup2(control, 3) };
         libc::close(0);

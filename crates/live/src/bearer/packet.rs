@@ -61,7 +61,7 @@ impl PacketLink {
         Ok(link)
     }
 
-    /// Puts real ciphers into the links of both directions.
+    /// Adds ciphers to the links of both directions.
     fn encrypt(&mut self, plan: &LinkPlan, tapped: bool) -> Result<(), BearerRunError> {
         let mut random = Stream::of(plan.seed, 0, KEY);
         let mut secret: Vec<u8> = std::iter::repeat_with(|| random.next() as u8).take(16).collect();

@@ -50,7 +50,7 @@ const GRACE_NS: u64 = 2_000_000_000;
 /// Runs a command behind a bearer until the command ends. Signals are forwarded to the command.
 ///
 /// # Errors
-/// [`BearerRunError`]; both children are killed then.
+/// [`BearerRunError`]; no child is left running then.
 pub fn run(plan: &RunPlan) -> Result<Outcome, BearerRunError> {
     let environment = [(GATEWAY_VARIABLE, GATEWAY.to_string())];
     let shell = |command: &String| vec!["/bin/sh".to_owned(), "-c".to_owned(), command.clone()];

@@ -92,15 +92,15 @@ pub(super) fn readable(descriptor: RawFd) -> libc::pollfd {
     libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 }
 }
 
-/// Waits until a descriptor is ready (true) or, with a timeout, until it has passed. An interruption by a signal is
-/// false.
+/// Waits until a descriptor is ready (true) or the timeout has passed (`None`: no timeout). A signal also ends the
+/// wait.
 pub(super) fn poll(entries: &mut [libc::pollfd], timeout_ns: Option<u64>) -> io::Result<bool> {
     let timeout = timeout_ns.map(|ns| libc::timespec {
         tv_sec: (ns / 1_000_000_000) as _,
         tv_nsec: (ns % 1_000_000_000) as libc::c_long,
     });
     let limit = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: the entries and the time-out are valid for the call; no signal mask is given.
+    // SAFETY: the entries and the timeout are valid for the call; no signal mask is given.
     match unsafe { libc::ppoll(entries.as_mut_ptr(), entries.len() as u64, limit, std::ptr::null()) } {
         0 => Ok(false),
         ready if ready > 0 => Ok(true),
@@ -115,8 +115,7 @@ pub(super) fn poll(entries: &mut [libc::pollfd], timeout_ns: Option<u64>) -> io:
 }
 
 /// While this exists, the thread's timers fire when they are due, not up to 50 us later. If the system permits, the
-/// thread also has priority: as a real-time thread (throttled by the kernel) on more than one processor, otherwise by
-/// its nice value.
+/// thread has priority: real time (throttled by the kernel) on several processors, otherwise by its nice value.
 pub(super) struct Punctual {
     policy: libc::c_int,
     nice: libc::c_int,

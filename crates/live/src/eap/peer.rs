@@ -24,8 +24,7 @@ pub struct PeerOptions {
     pub identity: String,
     pub fragment_bytes: usize,
     pub count: usize,
-    /// Starts per second, evenly spaced, independent of their results; `None`: each start follows the end of an earlier
-    /// one.
+    /// Starts per second, evenly spaced, independent of their results; `None`: as many as `max_in_flight` allows.
     pub rate_per_s: Option<f64>,
     /// Maximum number of authentications in flight.
     pub max_in_flight: usize,

@@ -78,8 +78,8 @@ impl Sockets {
         let _ = ppoll(&mut polled, Some(TimeSpec::from_duration(limit)), None);
     }
 
-    /// Receives the next datagram from the sockets from `first` on: the authentication that may expect it, its place,
-    /// its length.
+    /// Receives the next datagram from the sockets from `first` on; returns its possible owner, its place and its
+    /// length.
     pub fn receive(&mut self, first: &mut usize, buffer: &mut [u8]) -> Option<(usize, Place, usize)> {
         while *first < self.sockets.len() {
             let socket = &self.sockets[*first];
@@ -105,7 +105,7 @@ impl Socket {
         let udp = UdpSocket::bind(any_towards(server))?;
         udp.connect(server)?;
         udp.set_nonblocking(true)?;
-        // A smaller buffer than asked for only loses more under load.
+        // With a smaller buffer than requested, only more datagrams are lost under load.
         let _ = socket2::SockRef::from(&udp).set_recv_buffer_size(BUFFER_BYTES);
         Ok(Self { udp, owners: [None; 256], waiting: 0, next: 0 })
     }

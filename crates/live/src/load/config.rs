@@ -64,8 +64,7 @@ pub struct Config {
     pub trace_count: usize,
     /// Factor by which the processing times of a handshake's steps are stretched, to emulate a slower client.
     pub slowdown: Option<f64>,
-    /// Total processing time of a full handshake on the emulated client (s); the factor then follows the measured
-    /// times.
+    /// Processing time of a full handshake on the emulated client (s); the factor then follows the measured times.
     pub client_s: Option<f64>,
     /// New connections per second of a simultaneous background load, with exponential gaps.
     pub background_per_s: Option<f64>,

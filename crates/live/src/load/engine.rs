@@ -401,7 +401,7 @@ impl<'a> Engine<'a> {
                 connection.finish(now)
             } else if let Some(until) = connection.held {
                 if now < until {
-                    // Stored again when the connection was held; that entry is still in the heap.
+                    // The heap still contains the entry for the end of the hold.
                     continue;
                 }
                 connection.advance(&clock, &self.exchange, &mut self.buffer, false)

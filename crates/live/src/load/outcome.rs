@@ -29,7 +29,7 @@ pub struct Counts {
     pub first_byte: Histogram,
     /// From the planned to the actual start.
     pub lateness: Histogram,
-    /// Connections that reached the server and should resume a session.
+    /// Connections that reached the server and were to resume a session.
     pub resumed: Resumed,
     pub negotiated: Vec<NegotiatedCount>,
 }
@@ -123,7 +123,7 @@ pub struct Traces {
 /// Resumptions that clients requested, and that servers confirmed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resumed {
-    /// Connections that reached the server and should resume a session.
+    /// Connections that reached the server and were to resume a session.
     pub asked: u64,
     pub confirmed: u64,
     /// Those of `asked` whose client had no session to offer.

@@ -1,4 +1,4 @@
-//! What a worker gets from its server, and the request that stops it.
+//! The resources that a server passes to a worker, and the shutdown request.
 
 use super::config::Config;
 use super::tally::Tally;

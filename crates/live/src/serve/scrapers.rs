@@ -1,4 +1,4 @@
-//! A small HTTP server for Prometheus scrapes: one thread, one poll, and limits on the number and duration of connections.
+//! A small HTTP server for Prometheus scrapes: one thread, one poll, limits of the number and duration of connections.
 
 use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token};
