@@ -120,8 +120,8 @@ impl TcpFlow {
         self.over_since_ns
     }
 
-    /// True if the receiver accepts a reset (RFC 9293 sections 3.5.3 and 3.10.7.3): by its acknowledgement if it responds
-    /// to a SYN, otherwise by its sequence number.
+    /// True if the receiver accepts a reset (RFC 9293 sections 3.5.3 and 3.10.7.3): by its acknowledgement if it
+    /// responds to a SYN, otherwise by its sequence number.
     fn believes_reset(&self, direction: usize, segment: &TcpSegment<'_>) -> bool {
         let (half, peer) = (&self.halves[direction], &self.halves[1 - direction]);
         if matches!(self.role, Role::Other) {

@@ -104,9 +104,9 @@ impl KeyLog {
         self.read(source, MAX_KEY_LOG_BYTES, step)
     }
 
-    /// Adds secrets from a capture, kept for the last [`MAX_CARRIED`] connections. Invalid lines are skipped and counted,
-    /// because the packets are still readable. `lines_before` lines of the same log were read before; returns the new
-    /// number of lines.
+    /// Adds secrets from a capture, kept for the last [`MAX_CARRIED`] connections. Invalid lines are skipped and
+    /// counted, because the packets are still readable. `lines_before` lines of the same log were read before; returns
+    /// the new number of lines.
     pub(crate) fn read_carried(&mut self, text: &[u8], lines_before: u64) -> u64 {
         let mut number = lines_before;
         for line in text.split_inclusive(|&byte| byte == b'\n') {
