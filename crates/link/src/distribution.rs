@@ -158,8 +158,8 @@ impl Distribution {
         if let Shape::Constant(time) = self.0 { Some(time) } else { None }
     }
 
-    /// Draws a time from each of N streams, with the same results as [`draw`](Self::draw). The logarithms are independent,
-    /// so a processor can overlap them.
+    /// Draws a time from each of N streams, with the same results as [`draw`](Self::draw). The logarithms are
+    /// independent, so a processor can overlap them.
     #[inline]
     pub fn draw_each<const N: usize>(&self, stream: impl Fn(usize) -> Stream) -> [Ns; N] {
         let &Shape::Exponential { minimum_s, excess_s } = &self.0 else {

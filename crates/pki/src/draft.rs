@@ -79,8 +79,7 @@ pub fn missing_folders(folder: &Path) -> Vec<PathBuf> {
     folder.ancestors().take_while(is_missing).map(Into::into).collect()
 }
 
-/// Removes folders of [`missing_folders`] that were created for files that could not be written. Other files, and
-/// folders that contain any, stay.
+/// Removes folders of [`missing_folders`] that were created for files that could not be written, unless not empty.
 pub fn remove_made(folders: &[PathBuf]) {
     for folder in folders {
         match std::fs::remove_dir(folder) {

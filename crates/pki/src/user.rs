@@ -19,7 +19,7 @@ pub struct UserIdentity {
     pub identity: Identity,
     /// Leaf first, trusted root last.
     pub keys: Vec<KeyType>,
-    /// Number of certificates that are sent although the peer's path does not need them (for example cross-signed roots).
+    /// Number of certificates that are sent but not needed by the peer's path (for example cross-signed roots).
     pub unneeded: usize,
 }
 

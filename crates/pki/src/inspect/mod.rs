@@ -117,8 +117,8 @@ pub enum InspectError {
     Unreadable { path: PathBuf, place: usize, what: &'static str },
 }
 
-/// Describes the certificates of a file. `key_path` is the file of the private key, `ca_path` that of the roots that the
-/// peer trusts; without it, the peer is assumed to trust the issuer of the last certificate.
+/// Describes the certificates of a file. `key_path` is the file of the private key, `ca_path` that of the roots that
+/// the peer trusts; without it, the peer is assumed to trust the issuer of the last certificate.
 ///
 /// # Errors
 /// [`InspectError`] if a file cannot be read; errors in readable certificates are among the violations.
