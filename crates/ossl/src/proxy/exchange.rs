@@ -10,7 +10,7 @@ use libc::{c_int, c_void, size_t};
 use shakedown_trace::Operation;
 use shakedown_trace::suite::KeyFamily;
 
-/// The keys of an algorithm.
+/// The kind of keys that an algorithm uses.
 #[derive(Debug)]
 struct Scheme {
     names: KeyFamily,

@@ -272,7 +272,7 @@ const fn over_hashes(operation: Operation, names: [&'static str; 7]) -> [Primiti
 }
 
 /// The index of a hash in [`HASHES`], from any name that OpenSSL and its users have for it. A handshake looks up about
-/// fifty names, nearly all of which are four names of eight letters: these are compared as numbers, and others are
+/// fifty names, nearly all of which are four names of eight characters: these are compared as numbers, and others are
 /// handled in a separate function.
 #[inline]
 fn hash(name: &[u8]) -> Option<usize> {
