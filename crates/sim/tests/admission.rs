@@ -37,7 +37,7 @@ fn a_bucket_lets_in_as_many_as_a_queue_with_as_many_places() {
     let token_s = 0.01;
     for (load, burst) in [(0.8, 1), (0.8, 5), (1.5, 5)] {
         let arrivals = ArrivalSpec::Poisson { per_s: load / token_s };
-        // A client that is refused is never answered.
+        // A refused client does not become ready, because it waits for an answer.
         let mut answered = service(constant(token_s));
         answered.messages.push(message(Sender::Server, "Finished", 1, 2, 2));
         let mut fleet = scenario(vec![class(answered, instant())], 200_000, arrivals);

@@ -146,7 +146,7 @@ fn m_g_1_p95(utilisation: f64, samples: &[f64], step_s: f64) -> f64 {
     (waits.len() - 1) as f64 * step_s
 }
 
-/// Pollaczek–Khinchine for a mixture like the thesis's: few long messages among many short ones.
+/// Pollaczek–Khinchine for a mixture like that of the reproduced thesis: few long messages among many short ones.
 #[test]
 fn m_g_1() {
     let samples: Vec<f64> = [vec![0.052; 3], vec![0.0021; 12], vec![0.0004; 15]].concat();

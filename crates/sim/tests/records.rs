@@ -199,7 +199,7 @@ fn a_storm_starts_without_connections() {
 fn clients_that_are_refused_send_nothing() {
     let mut fleet = steady(ArrivalSpec::Poisson { per_s: 40.0 }, 100.0);
     fleet.server.admission = Some(AdmissionSpec { per_s: 20.0, burst: 10, refusal: Refusal::Silence });
-    // A client that is refused is never answered.
+    // A refused client does not become ready, because it waits for an answer.
     fleet.classes[0].handshake = answered();
     let found = run(fleet);
     let report = found.report();

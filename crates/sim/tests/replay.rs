@@ -284,7 +284,7 @@ fn retries_after_timeouts_amplify_an_overload() {
     let short = storm(None, 2.0);
     assert!(short.completed < 250 && short.failed[&Cause::Timeout] == 500 - short.completed);
     // The server first processes messages of abandoned attempts. Clients that retry immediately therefore always find a
-    // queue of two seconds: the overload sustains itself, and no attempt succeeds.
+    // queue of two seconds: the overload sustains itself, and no further attempt succeeds.
     let stubborn =
         storm(Some(RetrySpec { attempts: 20, delay_s: 0.1, factor: 1.0, maximum_s: 1.0, jitter: 0.0 }), 2.0);
     assert!(stubborn.attempts > 5000, "{} attempts", stubborn.attempts);
@@ -360,7 +360,7 @@ fn the_share_that_resumes_may_change_over_time() {
         1.0 - share_up_to(&outcome.classes[0].ready, 0)
     };
     let within = |found: f64, expected: f64| assert!((found - expected).abs() < 0.01, "{found}, {expected}");
-    // Clients come for 400 s.
+    // Clients arrive for 400 s.
     within(resumed(&[(0.0, 0.1), (200.0, 0.9)]), 0.5);
     within(resumed(&[(0.0, 0.1), (300.0, 0.9)]), 0.3);
     within(resumed(&[(100.0, 0.9)]), 0.25 * 0.5 + 0.75 * 0.9);
