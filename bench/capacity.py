@@ -55,7 +55,7 @@ SECONDS, LONG_SECONDS = 0.6, 1.5
 BEGINNING_S = 0.02
 CLIENTS = 16
 MAX_SLEEPS = 0.2
-"""Maximum of sleeps per connection: a server that sleeps more often has to be woken, which costs time."""
+"""Maximum of sleeps per connection: a server that is woken for each message needs 1.5 times the CPU time."""
 PROFILE_ROUNDS, EACH = 5, 10
 """Rounds of the profile, and handshakes of each suite in one."""
 TOLERANCE = 1.15

@@ -194,7 +194,7 @@ def cells() -> Sequence[Pair]:
 
 
 def storm_over_cells() -> dict[str, Any]:
-    """A storm over cells with servers of their own."""
+    """A storm over cells; the clients of a cell use one server."""
     many: dict[str, Any] = {
         "clients": CELLS_CLIENTS,
         "cells": CELLS,

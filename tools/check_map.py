@@ -1,4 +1,4 @@
-"""Compare ARCHITECTURE.md with the code: every part of two levels is on its map, with the parts that it uses.
+"""Compare ARCHITECTURE.md with the code: every part of two levels is on its map, with what it uses.
 
 Run as `python -m tools.check_map`, by `make lint`. Prints a line for each difference and exits with 1.
 """

@@ -4,9 +4,9 @@
 
 The grid is nine suites over 24 bearers at five losses (1,080 predictions). Random scenarios have a random
 suite, device, bearer, loss and state of the radio; each is predicted, and simulated with clients that arrive
-one after another. Mean, median, 95th and 99th percentile of ready and done agree if they differ by at most 3
-%, or within the sampling error of a percentile (five standard errors of its share in either sample). The exit
-status is 1 if one does not agree, or a prediction fails without a reason.
+one after another. Mean, median, 95th and 99th percentile of ready and done agree if they differ by at most
+3 %, or within the sampling error of a percentile (five standard errors of its share in either sample). The
+exit status is 1 if one does not agree, or a prediction fails without a reason.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ simulated server, where a handshake's second message follows its first; and in o
 processor, like a generator's.
 
 A second message is not a Poisson arrival, so the formula is right for messages only if both wait equally.
-First messages are Poisson arrivals, and their wait follows a law of which the formula is that case. The exit
-status depends on these.
+First messages are Poisson arrivals, and their wait follows a more general law (`queue_waits.first_wait_s`).
+The exit status depends on these.
 
 30,000 handshakes (the default) of both suites at four utilisations take about twenty minutes of a quiet
 machine with two cores. The exit status is 1 if a first message's wait differs from that law by more than the
@@ -109,8 +109,7 @@ class Result:
 
     Attributes:
         message, handshake: live waits in the queue, compared with the formula.
-        first: waits of first messages, compared with the law of which the formula is the case of messages
-            that wait equally.
+        first: waits of first messages, compared with `first_wait_s`.
         replayed: waits in a server that never sleeps, from the same arrivals and work.
         imitated: the same in a simulated server, where a handshake's second message follows its first.
         imitated_one_client: the same if the clients share one processor, like the generator's.

@@ -39,7 +39,7 @@ class Queue:
     server_s: float
 
     def wait_s(self, messages_per_s: Numbers) -> Floats:
-        """Mean wait at a rate of messages (3.12); NaN where there is no steady state."""
+        """Mean wait at a rate of messages (3.12); NaN without a steady state."""
         return mg1_wait_s(messages_per_s, self.first_s, self.second_s2)
 
     def load(self, messages_per_s: float) -> float:

@@ -1,4 +1,4 @@
-"""Columns of loads on real servers: of one load's times, of where its time goes, of an experiment's loads."""
+"""Columns of loads on real servers: times of a load, its time spent by message, loads of an experiment."""
 
 from __future__ import annotations
 
