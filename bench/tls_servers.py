@@ -137,7 +137,7 @@ def _go(folder: Path, places: Sequence[Place], hosts: Sequence[str]) -> list[str
 
 
 SERVERS: dict[str, Command] = {"nginx": _nginx, "haproxy": _haproxy, "go": _go}
-"""By the name of the software's profile, which is also the program's."""
+"""Commands by the name of the software's profile, which is also the program's name."""
 
 
 @contextlib.contextmanager

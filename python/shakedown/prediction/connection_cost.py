@@ -62,7 +62,7 @@ class Speeds:
     client: Speed = field(default_factory=Speed)
 
     def of(self, side: Side) -> Speed:
-        """Of a side's processor while it is served."""
+        """The speed of a side's processor during a load."""
         return self.server if side == "server" else self.client
 
     def are_enough(self, rounds: Sequence[Served]) -> bool:
