@@ -138,7 +138,7 @@ impl Writer {
         }
     }
 
-    /// Completes the file and gives it its name.
+    /// Completes the file and renames it to its final path.
     ///
     /// # Errors
     /// [`WriteError::Write`]: the file is then not created, and an existing one stays.

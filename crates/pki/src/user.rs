@@ -23,7 +23,7 @@ pub struct UserIdentity {
     pub unneeded: usize,
 }
 
-/// Why user-supplied certificates cannot be used. Each message states the problem, its place, and what is right.
+/// Why user-supplied certificates cannot be used. Each message states the problem, its place, and what is accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum UserError {
     #[error(transparent)]

@@ -50,7 +50,7 @@ pub struct Violation {
     pub reason: Reason,
     /// Index of the certificate in the file; `None` if it concerns the whole chain.
     pub place: Option<usize>,
-    /// The details in one line, with what is right.
+    /// The details, and what would be accepted, in one line.
     pub detail: String,
 }
 

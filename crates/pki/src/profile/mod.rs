@@ -82,9 +82,7 @@ pub struct Role {
     pub days: Option<u32>,
     pub serial_bytes: Option<u8>,
     pub basic_constraints: Option<BasicConstraints>,
-    /// What the key may be used for.
     pub key_usage: Option<KeyUsage>,
-    /// What the certificate may be used for.
     pub extended_key_usage: Vec<ExtendedUsage>,
     /// `dns:…`, `ip:…`, `uri:…`, `email:…`.
     pub subject_alternative_names: Vec<String>,
