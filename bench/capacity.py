@@ -49,13 +49,13 @@ if TYPE_CHECKING:
 
 PASSES = 2
 ENOUGH, LIMIT = 3, 8
-"""Valid loads of a case that each pass needs, and the number of loads after which it ends without them."""
+"""Loads of a case that count in each pass, and the number after which it ends without them."""
 SECONDS, LONG_SECONDS = 0.6, 1.5
-"""Duration of a load, and of one with RSA keys whose operations take milliseconds."""
+"""Of a load, and of one with RSA keys that take milliseconds."""
 BEGINNING_S = 0.02
 CLIENTS = 16
 MAX_SLEEPS = 0.2
-"""Maximum of sleeps per connection: a server that is woken for each message needs 1.5 times the CPU time."""
+"""A server that sleeps more often than so, by connection, has to be woken, which costs half of one more."""
 PROFILE_ROUNDS, EACH = 5, 10
 """Rounds of the profile, and handshakes of each suite in one."""
 TOLERANCE = 1.15
@@ -63,43 +63,43 @@ KEYS = ("p256", "p384", "rsa2048", "rsa3072", "rsa4096", "ed25519")
 NEWER = ", OpenSSL 3.5"
 HERE = ", its library measured here"
 RUNS = (*SERVERS, f"nginx{NEWER}", f"haproxy{NEWER}")
-"""The servers; two of them also run with the newer OpenSSL."""
+"""Servers, two of them again with the newer OpenSSL."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A kind of handshake; `ids`: with a server that resumes by session ID."""
+    """What clients ask for; `ids`: of a server that resumes by session ID."""
 
     suite: str
     key: str
     ids: bool = False
     client_stack: str = "openssl"
-    """The stack whose client takes less time."""
+    """The one whose client takes less."""
 
     @property
     def name(self) -> str:
-        """The name on pages."""
+        """As pages have it."""
         return f"{self.suite}{' (ID)' if self.ids else ''}"
 
     @property
     def newer(self) -> bool:
-        """Whether it needs an OpenSSL with ML-KEM and ML-DSA."""
+        """Whether it takes an OpenSSL that has ML-KEM and ML-DSA."""
         return "mlkem" in self.suite or "mldsa" in self.suite
 
     def goes_with(self, run: str) -> bool:
-        """Whether a server runs it; the newer OpenSSL runs what the system's lacks, and one more case."""
+        """Whether a server makes it; the newer OpenSSL is for what the system's lacks, and one more."""
         if run == "go":
-            return not self.ids and "mldsa" not in self.suite  # Go resumes by ticket only
+            return not self.ids and "mldsa" not in self.suite  # it resumes by ticket alone
         return self.newer or self.suite == CASES[0].suite if NEWER in run else not self.newer
 
     @property
     def seconds(self) -> float:
-        """The duration of its load."""
+        """For how long it is loaded."""
         return LONG_SECONDS if self.key in ("rsa3072", "rsa4096") else SECONDS
 
     @property
     def resumed(self) -> bool:
-        """Whether it resumes a session."""
+        """Whether a session is."""
         return self.suite.endswith(("/resumed", "/ticket"))
 
 
@@ -120,13 +120,12 @@ def _cases() -> Iterator[Case]:
 
 CASES = tuple(_cases())
 HOSTS = tuple(f"127.0.0.{number}" for number in range(2, 2 + LIMIT))
-"""One address for each load of a pass: with a single one, a client would have too few ports."""
+"""One for each load of a pass: to a single one a client would run short of ports."""
 
 
 def profiles(beside: Speed) -> dict[bool, Device]:
-    """Profiles of this machine with the system's OpenSSL, and (True) with ours, which is as new as the
-    servers' newer one; measured from suites that are not predicted. `beside` has the times of the loop beside
-    servers.
+    """This machine with the system's OpenSSL, and (True) with ours, which is as new as the servers' newer
+    one: measured from suites that are not predicted. `beside` has the times of the loop beside servers.
     """
     from shakedown import native
     from shakedown.prediction.connection_cost import Speeds, connection_cost
@@ -159,7 +158,7 @@ def profiles(beside: Speed) -> dict[bool, Device]:
 
 
 def predict(case: Case, software: str, device: Device) -> Range:
-    """The predicted time of a server for a handshake and its connection."""
+    """A server's time for a handshake and its connection."""
     from shakedown.prediction.library import open_library
     from shakedown.prediction.prices import price
 
@@ -171,16 +170,17 @@ def predict(case: Case, software: str, device: Device) -> Range:
 
 @dataclass(frozen=True)
 class Booked:
-    """A server's CPU time and sleeps per connection."""
+    """A server's CPU time and sleeps, by connection."""
 
     each_s: float
     sleeps: float
 
 
 def booked(server: Server, case: Case, host: str, speed: Speed) -> Timed[Booked]:
-    """Load a server from the other core, while busy-looping processes take most of the server's core.
+    """Load a server from the other core, while processes that do nothing take most of its own.
 
-    Clients that resume have sessions from a full handshake each, which is not counted.
+    Clients that resume have their sessions of a full handshake each, which is not among those that are
+    counted.
     """
     from shakedown import native
     from shakedown.native import load_generator
@@ -193,7 +193,7 @@ def booked(server: Server, case: Case, host: str, speed: Speed) -> Timed[Booked]
     options = {"client_stack": case.client_stack, "now": int(time.time()), **files}
 
     def load(duration_s: float) -> tuple[int, float, int]:
-        """Connections, the server's CPU time for them, and the number of its sleeps."""
+        """Connections, the server's CPU time for them, and how often it slept."""
         before_s, before = cpu_s(server.pid), server.slept()
         config = {
             "target": f"{host}:{place.port}",
@@ -225,7 +225,7 @@ Loads = list[Timed[Booked]]
 
 
 def awake(loads: Loads) -> Loads:
-    """The loads in which the server hardly slept."""
+    """Those in which the server hardly slept."""
     return [one for one in loads if one.found.sleeps <= MAX_SLEEPS]
 
 
@@ -241,17 +241,17 @@ class Compared:
 
     @property
     def off(self) -> float:
-        """The ratio of the prediction to the measurement."""
+        """The prediction over what was measured."""
         return self.predicted.mean / statistics.median(self.measured_s)
 
     @property
     def inside(self) -> bool:
-        """Whether the measurement is in the prediction's range."""
+        """Whether what was measured is in the prediction's range."""
         return self.predicted.low <= statistics.median(self.measured_s) <= self.predicted.high
 
 
 def compare() -> dict[str, list[Compared]]:
-    """Every case of every installed server; names the servers that are not installed."""
+    """Every case of every server that is installed. Says which servers are not."""
     found: dict[str, dict[Case, Loads]] = {run: {} for run in RUNS}
     missing: dict[str, str] = {}
     speed = Speed()
@@ -290,7 +290,7 @@ def compare() -> dict[str, list[Compared]]:
 
 
 def compared_case(case: Case, software: str, device: Device, loads: Loads, speed: Speed) -> Compared:
-    """A case with its prediction for a server's software, and its measurement."""
+    """A case as it is predicted for a server's software, and as it was measured."""
     times_s = [Timed(one.found.each_s, one.loop_s) for one in loads]
     each_s = speed.at_full(times_s, ENOUGH)
     return Compared(case, predict(case, software, device), each_s, speed.has(ENOUGH, loads))
@@ -339,7 +339,7 @@ def table(software: str, rows: Sequence[Compared]) -> str:
 
 
 def pairs() -> Sequence[Pair]:
-    """The larger and the smaller of prediction and measurements for nginx's worst case; prints all cases."""
+    """Of nginx' case that is furthest off, the greater of each two times and the lesser; prints all cases."""
     found = compare()
     for software, rows in found.items():
         sys.stdout.write(table(software, rows))

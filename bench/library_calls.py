@@ -5,9 +5,8 @@ speed` of X25519, alternately on one processor beside a loop, and prints the mul
 its rounds. Then it times handshakes in memory with Go's crypto/tls (library_handshakes.go) and with the
 system's libssl: the server's time without public-key operations gives the factors of other work.
 
-Rounds are valid by the rule of `shakedown.prediction.processor_speed`; the slowest of a round's loops
-decides. No server is measured: the factors are not fitted to what the benchmark "capacity" predicts with
-them.
+Rounds count by the rule of `shakedown.prediction.processor_speed`; the slowest of a round's loops decides. No
+server is measured: the factors are not fitted to what the benchmark "capacity" predicts with them.
 
 `--out FILE` writes the profile with the factors of this machine.
 """
@@ -40,23 +39,23 @@ SOURCE = Path(__file__).with_suffix(".go")
 HANDSHAKES_SOURCE = SOURCE.with_name("library_handshakes.go")
 PROFILE = Path(profiles.__file__).parent / "server_software" / "go.toml"
 ROUNDS, MAX_ROUNDS = 5, 15
-"""Valid rounds that are needed, and the maximum number of rounds."""
+"""Rounds that count, and those that are measured at most."""
 SPREAD = {"work": 1.25, "symmetric_work": 1.25}
 """Range of a factor of other work: those of the handshakes below are within it of their median."""
 OWN_SPREAD = 1.1
-"""Range of a multiple that was measured on this machine, like that of a profile's own figures."""
+"""Range of a multiple that was measured on the machine at hand, as a profile's own figures have it."""
 REPEAT = 300
 """Handshakes with libssl in one round."""
 SIGNATURES: dict[str, tuple[str, Triple]] = {
     "p256": ("ecdsap256", ("sign", "ecdsa", "p256")),
     "ed25519": ("ed25519", ("sign", "eddsa", "ed25519")),
 }
-"""By key: its name in `openssl speed`, and the server's signature."""
+"""By key: the name for `openssl speed`, and the server's signature."""
 KEYGEN: Triple = ("keygen", "ecdh", "x25519")
 
 
 class Handshake(NamedTuple):
-    """A handshake in memory with the server's key, and the factor for which it is used."""
+    """A handshake in memory, of the server's key, and the factor that it is for."""
 
     protocol: str
     key: str
@@ -74,7 +73,7 @@ class Handshake(NamedTuple):
         return exchange if self.resumed else [*exchange, SIGNATURES[self.key][1]]
 
     def plan(self, files: Path) -> Plan:
-        """The same handshake with libssl: one ticket, as from Go's server."""
+        """The same with libssl: one ticket, as Go's server issues it."""
         ciphers = {"tls1.2": "ECDHE-ECDSA-AES128-GCM-SHA256", "tls1.3": "TLS_AES_128_GCM_SHA256"}
         return Plan(
             self.protocol == "tls1.3",
@@ -96,12 +95,12 @@ HANDSHAKES = (
 
 
 def called(program: Path, *arguments: str) -> float:
-    """The output of Go's program: microseconds."""
+    """Microseconds of Go's."""
     return float(output(program, *arguments))
 
 
 def multiples(program: Path, operations: list[str]) -> dict[str, list[float]]:
-    """The multiples of each operation in valid rounds."""
+    """Of each operation the multiples of rounds that count."""
     there = processors()[:1]
     speed = Speed()
     rounds: dict[str, list[Timed[float]]] = {one: [] for one in operations}
@@ -117,7 +116,7 @@ def multiples(program: Path, operations: list[str]) -> dict[str, list[float]]:
 
 
 def works(calls: Path, handshakes: Path, folder: Path) -> dict[str, list[float]]:
-    """The ratios of Go to libssl for each factor of other work: of each handshake, in valid rounds."""
+    """Of each factor of other work the ratios of Go's to libssl's: of each handshake, rounds that count."""
     there, library, speed = processors()[:1], Libssl(libssl_of("openssl")), Speed()
     for key in SIGNATURES:
         supplied.chain(folder / key, key, profile="lab")
@@ -146,7 +145,7 @@ def works(calls: Path, handshakes: Path, folder: Path) -> dict[str, list[float]]
 
 
 def _public_us(calls: Path, library: Libssl) -> tuple[dict[Triple, float], dict[Triple, float]]:
-    """Microseconds of the handshakes' public-key operations: in Go, and in OpenSSL."""
+    """Microseconds of the handshakes' public-key operations: Go's, and OpenSSL's."""
     wanted = [KEYGEN, UNIT, *(triple for _, triple in SIGNATURES.values())]
     ours = {triple: called(calls, " ".join(triple)) for triple in wanted}
     theirs = library.keygen("x25519")
@@ -156,7 +155,7 @@ def _public_us(calls: Path, library: Libssl) -> tuple[dict[Triple, float], dict[
 
 
 def measured(software: ServerSoftware) -> dict[str, list[float]]:
-    """All factors of a profile's library. Raises `UnavailableError`."""
+    """Factors of all that a profile has of its library. Raises `UnavailableError`."""
     for tool in ("go", "openssl"):
         need(tool)
     if software.library is None:
@@ -168,7 +167,7 @@ def measured(software: ServerSoftware) -> dict[str, list[float]]:
 
 
 def _built(source: Path, folder: Path) -> Path:
-    """A Go program, built into a folder."""
+    """A program of Go in a folder."""
     program = folder / source.stem
     output("go", "build", "-o", program, source)
     return program
@@ -185,7 +184,7 @@ def of_this_machine(profile: str, found: Mapping[str, Sequence[float]]) -> str:
 
 
 def table(software: ServerSoftware, found: Mapping[str, Sequence[float]]) -> str:
-    """The table of a page: factors of this machine next to those of the profile."""
+    """Of a page: factors of this machine next to those of the profile."""
     assert software.library is not None
     work = {"work": software.work, "symmetric_work": software.work_of(public_keys=False)}
     profile = {**software.library.primitives, **work}
@@ -203,7 +202,7 @@ def table(software: ServerSoftware, found: Mapping[str, Sequence[float]]) -> str
 
 
 def main() -> None:
-    """Measure, print the table, and write a profile if requested."""
+    """Measure, print a table of a page, and write a profile where that is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--out", type=Path, help="write the profile of this machine to this file")
     given = parser.parse_args()

@@ -1,19 +1,20 @@
-"""Clients that share one link: kernel and emulated bearer compared with the simulator.
+"""Clients that share one link: kernel and emulated bearer beside the simulator.
 
     python -m tools.shared_link [--clients N] [--within S] [--up BITS] [--down BITS] [--half-duplex]
                                 [--scheduler NAME] [SUITE …]
 
 N clients start at equal intervals. Live, all connections of `load` cross one emulated bearer to `serve`, with
-the kernel's TCP at both ends, and are read from a capture. In the simulator each client has a link with a
-delay only, all share one cell with the bearer's rates, and servers issue no tickets. The output is the times
-until clients are ready, and for each client the retransmitted segments of both sides and the bytes of the
-link up and down. If the queue takes longer than TCP's timers, retransmitted data was not lost.
+the kernel's TCP at both ends, and are read from a capture; in the simulator each client has a link that takes
+no time beside its delay, all share one cell with the bearer's rates, and servers issue no tickets. Printed
+are the times until clients are ready; segments that both sides sent again, for each client; bytes that the
+link carried up and down for each. Where the queue takes longer than TCP's timers, what is sent again was not
+lost.
 
-When a client is ready, its traffic has not ended: copies of flights are still in the queue, and servers send
-more until they are acknowledged. Both programs therefore continue until the link has been silent for a while.
-`load` closes each connection; in the simulator both sides send a message of as many bytes after the
-handshake. The emulated bearer serves packets in the order of their arrival; another scheduler is simulated in
-addition.
+A client that is ready is not at the end of what it causes: copies of flights are still in the queue, and
+servers send more until they are acknowledged. So both programs go on until the link has been silent for a
+while. `load` closes each connection; in the simulator both sides send a message of as many bytes after the
+handshake. The emulated bearer serves packets in the order in which they come; another scheduler is simulated
+beside it.
 """
 
 from __future__ import annotations
@@ -39,18 +40,18 @@ SUITES = ("tls1.3/psk", "tls1.3/x25519/p256/server")
 DELAY_MS = 95
 SILENT_S = 20
 CONGESTION = "reno"
-"""The congestion control that a network namespace of any Linux may use."""
+"""What a network namespace of any Linux may use."""
 TIMEOUT_S = 300
 FAST_BPS = 10**9
 END_BYTES = {"client": 24 + 2 * 52, "server": 2 * 52 - 52}
-"""Bytes that a side sends at the end beyond the header of one segment: an alert, FIN and acknowledgement."""
+"""What a side sends at the end beyond the header of one segment: an alert, FIN and acknowledgement."""
 SYN, RST = 2, 4
 
 
 @dataclass(frozen=True)
 class Storm:
-    """The result of a storm: seconds until clients are ready; retransmitted segments and bytes up and down
-    for each.
+    """What a storm came to: seconds until clients are ready; segments sent again and bytes up and down for
+    each.
     """
 
     ready_p50_s: float
@@ -63,7 +64,7 @@ class Storm:
 
 @dataclass(frozen=True)
 class Link:
-    """The link that clients share, and the time within which they start."""
+    """What clients share, and the time within which they start."""
 
     up_bps: int
     down_bps: int
@@ -72,11 +73,11 @@ class Link:
     scheduler: str = "first-come"
 
     def apart_s(self, clients: int) -> float:
-        """Time between the starts of two clients."""
+        """Between the starts of two clients."""
         return self.within_s / clients
 
     def profile(self, folder: Path, own_bps: int | None = None) -> Path:
-        """A bearer whose clients share the rates; `own_bps`: rate of each client's own link, if any."""
+        """A bearer whose clients share the rates; `own_bps` is that of a client's link, else the same."""
         ways = {
             way: {"rate_bps": own_bps or rate_bps, "delay_ms": DELAY_MS, "queue_bytes": 4194304}
             for way, rate_bps in (("up", self.up_bps), ("down", self.down_bps))
@@ -87,7 +88,7 @@ class Link:
         return write_profile(path, {**ways, "cell": cell}, half_duplex=self.half_duplex and own_bps is None)
 
 
-# Waits until the counters of the client's device have been constant for a while.
+# Counters of the client's device, until they have not changed for a while.
 QUIET = f"""
 last=; silent=0
 while [ $silent -lt {SILENT_S} ]; do
@@ -99,7 +100,7 @@ done
 
 
 def live(suite: str, clients: int, link: Link, folder: Path) -> Storm:
-    """The result with the kernel's TCP, for all connections over one bearer."""
+    """The kernel's TCP, all connections over one bearer."""
     profile = link.profile(folder)
     capture = profile.with_suffix(f".{suite.replace('/', '-')}.{clients}.pcap")
     options = (
@@ -120,8 +121,8 @@ def live(suite: str, clients: int, link: Link, folder: Path) -> Storm:
 
 
 def captured(capture: Path) -> tuple[int, int, int]:
-    """Retransmitted segments, and bytes up and down, without resets and without the first connection with
-    data, with which `load` detects the server's protocol.
+    """Segments that were sent again, and bytes up and down, without resets and the first connection with
+    data, by which `load` learns what the server speaks.
     """
     again: Counter[frozenset[str]] = Counter()
     up_bytes: Counter[frozenset[str]] = Counter()
@@ -146,7 +147,7 @@ def captured(capture: Path) -> tuple[int, int, int]:
 
 
 def closed(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A handshake without tickets, followed by the end of its connection."""
+    """A handshake without tickets, and with the end of its connection."""
     handshake = [one for one in messages if one["name"] != "NewSessionTicket"]
     last = handshake[-1]
     nothing = {"kind": "constant", "s": 0.0}
@@ -160,7 +161,7 @@ def closed(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def simulated(suite: str, clients: int, link: Link, folder: Path) -> Storm:
-    """The result in virtual time, in one cell."""
+    """The same in virtual time, in one cell."""
     bearer = link.profile(folder, own_bps=FAST_BPS)
     times = bearer.with_suffix(f".{clients}.times")
     times.write_text("".join(f"{number * link.apart_s(clients):g}\n" for number in range(clients)))
@@ -176,7 +177,7 @@ def simulated(suite: str, clients: int, link: Link, folder: Path) -> Storm:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the tool; return the exit status."""
+    """Runs it; the exit status."""
     parser = argparse.ArgumentParser(
         prog="tools.shared_link",
         description=__doc__,

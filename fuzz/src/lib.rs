@@ -1,7 +1,9 @@
-//! Code that the fuzz targets share: synthetic cryptography, configurations, seed conversations, and captures of them.
+//! What the fuzz targets share: synthetic cryptography, configurations, a genuine conversation to start
+//! from, and captures of such conversations.
 //!
-//! Synthetic cryptography has the right formats and sizes, but no security: every signature of the right length
-//! verifies, every MAC is zero, and encryption does not change data. A fuzzer therefore reaches the code behind it.
+//! The cryptography is of the right shapes and sizes but keeps no secrets: every signature of the
+//! right length verifies, every MAC is zero, encryption leaves data as it is. So a fuzzer gets past
+//! it to the code behind.
 
 #![forbid(unsafe_code)]
 
@@ -18,7 +20,7 @@ pub use captures::{Talk, as_next_generation, as_pieces, talks, write_capture};
 pub use environment::{Choices, Environment, FLOWS, Flow, certificate_bytes, flow, genuine, steps};
 pub use synthetic::{Synthetic, SyntheticKey};
 
-/// Sends arbitrary datagrams to one side of a connection, and asserts that its output per datagram is limited.
+/// Sends a side of one peer arbitrary datagrams: not much more goes out than a flight, whatever comes in.
 #[macro_export]
 macro_rules! send_arbitrary {
     ($side:ident, $environment:ident, $input:ident) => {

@@ -1,28 +1,28 @@
-//! Endpoints without cryptography, whose behaviour is a script.
+//! Endpoints without cryptography: what they say to what they are told is a script.
 
 use shakedown_trace::endpoint::{Time, Transport};
 use shakedown_trace::suite::Protocol;
 use shakedown_trace::{Endpoint, Event, ExportError, Negotiated, Side, WriteError};
 use std::collections::VecDeque;
 
-/// The behaviour of an endpoint.
+/// What an endpoint says.
 pub trait Script: Send {
-    /// Processes received bytes.
+    /// Takes what arrived.
     fn input(&mut self, end: &mut End, bytes: &[u8]);
 }
 
-/// The state of an endpoint that does not depend on its script.
+/// What every end of a connection has, whatever it says.
 pub struct End {
-    /// Side of the connection.
+    /// Which one it is.
     pub side: Side,
-    /// Bytes to be sent.
+    /// What is to be sent.
     pub output: Vec<u8>,
-    /// Events to be polled.
+    /// What has happened.
     pub events: VecDeque<Event>,
 }
 
 impl End {
-    /// Reports that the handshake is over.
+    /// The handshake is over.
     pub fn establish(&mut self, protocol: Protocol, resumed: bool) {
         self.events.push_back(Event::Established(Box::new(Negotiated {
             protocol,
@@ -44,7 +44,7 @@ pub struct Scripted<S> {
 }
 
 impl<S: Script> Scripted<S> {
-    /// An endpoint that begins by sending `output`.
+    /// One that begins by sending `output`.
     pub fn new(side: Side, output: Vec<u8>, script: S) -> Self {
         Self { end: End { side, output, events: VecDeque::new() }, script }
     }

@@ -1,7 +1,7 @@
-//! Queries between nodes of the core network: SGSN and HSS, new and old SGSN.
+//! What nodes of the core network ask each other: SGSN and HSS, new and old SGSN.
 //!
-//! Queries are not encrypted: operators protect these links by other means (3GPP TS 33.210), and in the laboratory all
-//! nodes run on one host.
+//! Between nodes this is carried as it is: operators protect these links by other means (3GPP TS 33.210), and the
+//! laboratory runs them on one host.
 
 use crate::frame::{self, FrameError, Reader, Writer};
 use crate::message::Cause;
@@ -9,32 +9,32 @@ use crate::names::{Imsi, Network, NodeName};
 use crate::sessions::SessionRecord;
 use shakedown_trace::endpoint::Time;
 
-/// A query of an SGSN.
+/// A question of an SGSN.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Query {
-    /// To a home network's HSS: the cross-certificate that it issued for the serving network's authority.
+    /// To a home network's HSS: the serving network's authority as the home network certifies it.
     CrossCertificate { serving: Network },
-    /// To a home network's HSS: whether the subscriber may attach here; the HSS stores the subscriber's location.
+    /// To a home network's HSS: whether the subscriber may attach here; the HSS notes where the subscriber is.
     Location {
         serving: Network,
         node: NodeName,
         imsi: Imsi,
-        /// The leaf that the subscriber presented, DER; `None` if the subscriber resumed a session.
+        /// The leaf that the subscriber presented, DER; `None` where the subscriber resumed a session made with one.
         certificate: Option<Vec<u8>>,
     },
-    /// To the SGSN that assigned a temporary identity: its subscriber and session. An attacker who has overheard a
-    /// temporary identity can cause this query, so the old SGSN keeps both.
+    /// To the SGSN that gave a temporary identity: whose it is, and the session. An attacker who has overheard
+    /// a temporary identity can make an SGSN ask this, so the old one keeps both.
     Context { ptmsi: u32 },
-    /// The same after the subscriber has authenticated: the old SGSN returns subscriber and session, and deletes them.
+    /// The same, when the subscriber has authenticated: the old SGSN answers with what it holds, and forgets it.
     Claim {
         ptmsi: u32,
-        /// The authenticated subscriber. If the temporary identity is another's by now, nothing is deleted.
+        /// Who has authenticated. Of a temporary identity that is another's by now, nothing is forgotten.
         imsi: Imsi,
     },
 }
 
 impl Query {
-    /// True for queries to SGSNs; all others are for HSSs.
+    /// True of what SGSNs ask each other; HSSs are asked the rest.
     pub fn is_for_sgsn(&self) -> bool {
         matches!(self, Self::Context { .. } | Self::Claim { .. })
     }
@@ -45,7 +45,7 @@ pub enum Answer {
     CrossCertificate(Vec<u8>),
     /// The subscriber may attach.
     Located,
-    /// The subscriber with the temporary identity, and the session that can be resumed.
+    /// Whose a temporary identity is, and the session that can be resumed.
     Context {
         imsi: Imsi,
         home: Network,
@@ -56,12 +56,12 @@ pub enum Answer {
     Refused(Cause),
 }
 
-/// Reason for a missing answer.
+/// Why a query has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unanswered {
-    /// No node is known for the query.
+    /// No node is known that could be asked.
     Unknown,
-    /// The node sent no answer, or an unreadable one.
+    /// The node that was asked sent no answer, or an unreadable one.
     Silent,
 }
 

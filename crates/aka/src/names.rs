@@ -1,4 +1,4 @@
-//! Names of subscribers, networks and nodes, and temporary identities (3GPP TS 23.003).
+//! Who is who: subscribers, networks, nodes, temporary identities (3GPP TS 23.003).
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ pub enum NameError {
     Node(String),
 }
 
-/// The beginning of an untrusted text, escaped, for an error of one line.
+/// Of what somebody else wrote, as much as a line holds.
 fn shown(text: &str) -> String {
     text.chars().take(40).flat_map(char::escape_default).collect()
 }
@@ -56,13 +56,13 @@ name!(NodeName, Node, "An SGSN.", |text| {
 });
 
 impl Imsi {
-    /// True if the subscriber belongs to this network.
+    /// True where the subscriber is one of this network.
     pub fn is_of(&self, home: &Network) -> bool {
         self.0.starts_with(home.as_str())
     }
 }
 
-/// A temporary identity (P-TMSI) and the SGSN that assigned it: the only identity that a mobile sends unencrypted.
+/// A temporary identity (P-TMSI) and the SGSN that gave it; all that a mobile says of itself in the clear.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Temporary {
     pub node: NodeName,

@@ -1,4 +1,4 @@
-//! A TLS endpoint of either side, whose records are carried in messages.
+//! A TLS endpoint whose records travel in messages, for either end.
 
 use crate::frame::Frames;
 use crate::keys::Channel;
@@ -6,15 +6,15 @@ use crate::message::Message;
 use shakedown_trace::endpoint::Time;
 use shakedown_trace::{CloseReason, Endpoint, Event, Negotiated};
 
-/// The endpoint and its results so far.
+/// The endpoint, and what came of it so far.
 pub struct Tunnel<E> {
     pub endpoint: E,
-    /// Messages received inside TLS.
+    /// Messages that come inside.
     pub inner: Frames,
     pub negotiated: Option<Box<Negotiated>>,
     pub channel: Option<Channel>,
     pub closed: Option<CloseReason>,
-    /// Handshake steps: flights sent, and one more if the peer's flight ended the handshake.
+    /// Times that the endpoint answered a flight or finished the handshake.
     pub steps: u32,
     /// TLS bytes of the handshake, sent and received.
     pub bytes: [u64; 2],
@@ -33,7 +33,7 @@ impl<E: Endpoint> Tunnel<E> {
         }
     }
 
-    /// Processes TLS bytes; the endpoint's output is appended to `out`.
+    /// Takes TLS bytes; what the endpoint answers goes to `out`.
     pub fn handle(&mut self, now: Time, bytes: &[u8], out: &mut Vec<u8>) {
         if self.negotiated.is_none() {
             self.bytes[1] += bytes.len() as u64;
@@ -48,7 +48,7 @@ impl<E: Endpoint> Tunnel<E> {
         written
     }
 
-    /// Collects the endpoint's output and events.
+    /// Lets the endpoint say what it has to say.
     pub fn work(&mut self, now: Time, out: &mut Vec<u8>) {
         let before = self.negotiated.is_some();
         let mut flight = Vec::new();
@@ -60,7 +60,7 @@ impl<E: Endpoint> Tunnel<E> {
                     self.negotiated = Some(negotiated);
                 }
                 Event::Data(data) => self.inner.push(&data),
-                // Reported only over datagrams.
+                // Of datagrams only.
                 Event::Rejected(_) => {}
                 Event::Closed(reason) => {
                     self.closed = Some(reason);
@@ -78,7 +78,7 @@ impl<E: Endpoint> Tunnel<E> {
         }
     }
 
-    /// Reason for the end of the connection, in one line.
+    /// Why the connection is over, in a line.
     pub fn failure(&self) -> String {
         match &self.closed {
             Some(CloseReason::Failed(failure)) => failure.to_string(),

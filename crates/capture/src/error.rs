@@ -1,8 +1,8 @@
-//! Errors in captures and key logs: one variant per violation.
+//! What can be wrong with a capture or a key log: one variant per violation.
 
 use std::path::PathBuf;
 
-/// Why a capture could not be read to its end.
+/// Why a capture could not be read, or not to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
     #[error("cannot open {path}: {source}")]
@@ -16,7 +16,7 @@ pub enum CaptureError {
     NotACapture {
         /// The first bytes in hexadecimal.
         found: String,
-        /// A guess at the file's real format, in parentheses.
+        /// What it may be instead.
         hint: &'static str,
     },
     #[error("capture format version {major}.{minor} is not known; pcap 2.x and pcapng 1.x are accepted")]
@@ -34,10 +34,10 @@ pub enum CaptureError {
          of which {found} are there"
     )]
     Cut {
-        /// Number of the truncated packet, from 1.
+        /// Number of the packet that is not whole, from 1.
         packet: u64,
         offset: u64,
-        /// Bytes that the packet needs.
+        /// How many bytes it takes.
         expected: u64,
         found: u64,
     },

@@ -1,4 +1,4 @@
-//! User-supplied certificates for a suite: the identities of both sides, and the suite that has their keys.
+//! User-supplied certificates for a suite: whose chain goes to which side, and what the suite is then called.
 
 use crate::wtls::{self, WtlsIdentity};
 use crate::{CertsError, wtls::load as load_wtls};
@@ -16,11 +16,11 @@ use std::path::PathBuf;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SuppliedFiles {
-    /// Leaf first; may also contain root and key.
+    /// Leaf first; may hold root and key too.
     pub chain: PathBuf,
-    /// The leaf's key, if the chain's file does not contain it.
+    /// The leaf's key, where the chain's file does not hold it.
     pub key: Option<PathBuf>,
-    /// The root that the peer trusts, if the chain does not end with it.
+    /// The root that the peer is to trust, where the chain does not end with it.
     pub ca: Option<PathBuf>,
     pub password: Option<String>,
 }
@@ -28,7 +28,7 @@ pub struct SuppliedFiles {
 /// An identity of either kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AnyIdentity {
-    /// For any protocol; WTLS accepts only RSA keys and its own curves.
+    /// For any protocol; WTLS takes RSA keys and curves of its own.
     X509(Identity),
     Wtls(WtlsIdentity),
 }
@@ -50,7 +50,7 @@ impl AnyIdentity {
         }
     }
 
-    /// The chain that is sent in WTLS, leaf first.
+    /// What is sent in WTLS, leaf first.
     pub fn wtls_chain(&self) -> Result<Vec<ChainCertificate>, CertificateError> {
         match self {
             Self::X509(identity) => {
@@ -77,13 +77,13 @@ impl AnyIdentity {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SuppliedSuite {
-    /// With the keys of the files: the server's, or else the client's.
+    /// With the keys part that the files give: the server's, else the client's.
     pub suite: Suite,
-    /// The server's identity, instead of that of the store.
+    /// What the server presents instead of the store's.
     pub server: Option<AnyIdentity>,
-    /// The client's identity, instead of that of the store.
+    /// What the client presents instead of the store's.
     pub client: Option<AnyIdentity>,
-    /// Notes for the user, one line each.
+    /// What a user should know, one line each.
     pub notes: Vec<String>,
 }
 
@@ -114,7 +114,7 @@ pub fn load(
     let client = client.map(|files| load(files, Side::Client)).transpose()?;
     let keys_of = |side: &Option<(AnyIdentity, Vec<KeyType>)>| side.as_ref().map(|(_, keys)| keys.clone());
     let named = match keys_of(&server).or_else(|| keys_of(&client)) {
-        // Printed and parsed again, so that the parser rejects keys that the suite cannot use.
+        // Printed and read again, so that keys which the suite can't use are refused by its own rules.
         Some(keys) => Suite { keys, ..suite.clone() }.to_string().parse()?,
         None => suite.clone(),
     };
@@ -140,7 +140,7 @@ pub fn load(
     })
 }
 
-/// Checks an X.509 chain by the rules of WTLS, which OpenSSL may not require, such as the key usage.
+/// WTLS asks of X.509 chains what OpenSSL may not, such as that a key is for what it does there.
 fn check_in_wtls(
     suite: &Suite,
     identity: &AnyIdentity,

@@ -1,4 +1,4 @@
-//! One side of a sampled handshake as a JSON object, which `serve` writes and `load` returns.
+//! A sampled handshake as one side saw it, as an object of JSON: what `serve` writes and `load` returns.
 
 use serde_json::{Value, json};
 use shakedown_trace::flight::Flights;
@@ -6,15 +6,15 @@ use shakedown_trace::{HalfTrace, Negotiated, StackId};
 use std::net::SocketAddr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Context of a sampled handshake.
+/// Whose handshake it was, and when.
 pub struct About<'a> {
-    /// Canonical names of the offered suites; empty if the stack chose them.
+    /// What was offered, by canonical names; empty where the stack chose.
     pub suites: &'a [String],
     pub stack: &'a StackId,
-    /// The client's address as this side sees it, by which the two halves of a handshake can be matched.
+    /// The client's end of the connection as this side sees it, by which two halves of one handshake are found.
     pub client_address: Option<SocketAddr>,
     pub ended: SystemTime,
-    /// Time that the transport's connection took, for a client.
+    /// From the first move to the transport's connection, as a client sees it.
     pub connect: Option<Duration>,
 }
 

@@ -1,9 +1,10 @@
-//! Counts the memory in use: every byte that OpenSSL or this program allocates for an account.
+//! Counting what is held: every byte that OpenSSL or this program allocates for an account.
 //!
-//! OpenSSL accepts allocation functions only before its first allocation, so [`install`] is called when the program
-//! starts. From then on these functions handle its allocations, and [`Counting`] handles Rust's. Outside of [`count`],
-//! an allocation costs one check of a thread-local flag. Within it, each block is recorded with its requested size on
-//! the current account, and removed when it is freed on the same thread.
+//! OpenSSL takes allocation functions only before its first allocation, so [`install`] is called when the
+//! program starts. From then on its allocations pass through here, as do Rust's through [`Counting`];
+//! while nothing is counted, that is one look at a thread-local flag. While [`count`] runs, each
+//! block is entered with its requested size under the account that is current, and crossed out when it
+//! is freed, by any thread.
 
 use libc::{c_char, c_int, c_void, size_t};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -12,7 +13,7 @@ use std::collections::HashMap;
 use std::mem::ManuallyDrop;
 use std::sync::OnceLock;
 
-/// The owner of counted bytes.
+/// Whose bytes are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Account {
     Uncounted,
@@ -25,11 +26,11 @@ pub enum Account {
 
 const ACCOUNTS: usize = 5;
 
-/// Bytes in use of one account.
+/// Bytes of one account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Held {
     pub bytes: usize,
-    /// The maximum of `bytes`.
+    /// The most that was held at once.
     pub peak_bytes: usize,
 }
 
@@ -42,7 +43,7 @@ struct Book {
 thread_local! {
     static COUNTING: Cell<bool> = const { Cell::new(false) };
     static CURRENT: Cell<Account> = const { Cell::new(Account::Uncounted) };
-    // Not dropped with the thread: a destructor would have to be registered within an allocation.
+    // Never dropped: a destructor would have to be registered from within an allocation.
     static BOOK: RefCell<Option<ManuallyDrop<Book>>> = const { RefCell::new(None) };
 }
 
@@ -58,7 +59,7 @@ pub fn count<T>(work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// While it exists, allocations of this thread are counted. It ends counting even if `work` panics.
+/// While it lives, this thread's allocations are counted; also where `work` panics.
 struct Counted;
 
 impl Drop for Counted {
@@ -70,13 +71,13 @@ impl Drop for Counted {
     }
 }
 
-/// Runs `work` with `account` as the current account. Calls may be nested.
+/// Runs `work` on an account; nested calls change the account for their time.
 pub fn on<T>(account: Account, work: impl FnOnce() -> T) -> T {
     let _ends = On(CURRENT.replace(account));
     work()
 }
 
-/// The account to restore, even if `work` panics.
+/// The account to go back to, also where `work` panics.
 struct On(Account);
 
 impl Drop for On {
@@ -85,7 +86,7 @@ impl Drop for On {
     }
 }
 
-/// The figures of an account so far. All zero outside of [`count`].
+/// The figures of an account so far. All zero while no account is open.
 pub fn held(account: Account) -> Held {
     BOOK.with_borrow(|book| book.as_ref().map_or_else(Held::default, |book| book.held[account as usize]))
 }
@@ -103,7 +104,7 @@ fn enter(block: *mut c_void, size: usize) {
     });
 }
 
-/// Removes a block; returns its size and account if it was recorded.
+/// Crosses a block out; its size and account, where it had one.
 fn leave(block: *mut c_void) -> Option<(usize, Account)> {
     with_book(|book| {
         let (size, account) = book.blocks.remove(&(block as usize))?;
@@ -113,8 +114,8 @@ fn leave(block: *mut c_void) -> Option<(usize, Account)> {
     .flatten()
 }
 
-/// Records a block that was moved. It stays on its first account. If it could not be moved, the old block is still in
-/// use.
+/// Enters a block that was moved. It stays on the account that it was first entered under; where it could not be moved,
+/// the old one is still held.
 fn enter_moved(old: *mut c_void, known: Option<(usize, Account)>, moved: *mut c_void, size: usize) {
     let account = known.map_or_else(|| CURRENT.get(), |known| known.1);
     on(account, || match known {
@@ -124,7 +125,7 @@ fn enter_moved(old: *mut c_void, known: Option<(usize, Account)>, moved: *mut c_
     });
 }
 
-/// Runs `work` on the book. Its own allocations are not recorded.
+/// Works on the book; what that allocates itself is not entered.
 fn with_book<T>(work: impl FnOnce(&mut Book) -> T) -> Option<T> {
     if !COUNTING.replace(false) {
         return None;
@@ -147,27 +148,27 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
-/// Makes OpenSSL use this module's allocation functions. Returns whether it does, now or since an earlier call.
+/// Routes OpenSSL's allocations through here. True where that is so, now or since earlier.
 ///
-/// OpenSSL rejects them after its first allocation; its memory can then not be counted in this process.
+/// OpenSSL refuses once it has allocated anything; then its memory can't be counted in this process.
 pub fn install() -> bool {
-    // OpenSSL's result never changes; concurrent threads wait for it.
+    // OpenSSL's result never changes, and concurrent threads get the same.
     static INSTALLED: OnceLock<bool> = OnceLock::new();
-    // SAFETY: the functions keep the contract of malloc, realloc and free for blocks of each other, and never unwind,
-    // because the functions that they call do not panic.
+    // SAFETY: the functions keep the contract of malloc, realloc and free, for one another's blocks, and never unwind:
+    // what they call does not panic.
     *INSTALLED.get_or_init(|| unsafe { CRYPTO_set_mem_functions(malloc, realloc, free) } == 1)
 }
 
-/// Frees the memory of OpenSSL's error queue of this thread, which stores the source location of each error.
+/// Lets go of what OpenSSL's list of this thread's errors keeps: where in its source each was raised.
 ///
-/// RSA decryption always leaves a cleared entry there. It belongs to the thread, not to a connection.
+/// Decrypting with RSA always leaves an entry there, marked as void. It is the thread's and no connection's.
 pub fn clear_errors() {
-    // SAFETY: uses only this thread's own queue, which it creates if necessary.
+    // SAFETY: works on this thread's own list, which it makes where there is none.
     unsafe { openssl_sys::ERR_clear_error() };
 }
 
 unsafe extern "C" fn malloc(size: size_t, _: *const c_char, _: c_int) -> *mut c_void {
-    // SAFETY: libc accepts any size; a null result is returned unchanged.
+    // SAFETY: libc takes any size; a null result is handed on.
     let block = unsafe { libc::malloc(size) };
     if is_counting() {
         enter(block, size);
@@ -177,7 +178,7 @@ unsafe extern "C" fn malloc(size: size_t, _: *const c_char, _: c_int) -> *mut c_
 
 unsafe extern "C" fn realloc(block: *mut c_void, size: size_t, _: *const c_char, _: c_int) -> *mut c_void {
     let known = if is_counting() { leave(block) } else { None };
-    // SAFETY: OpenSSL passes null or a block of these functions that it has not freed; libc allocated it.
+    // SAFETY: OpenSSL gives null or a block of these functions that it has not freed; both are libc's own.
     let moved = unsafe { libc::realloc(block, size) };
     if is_counting() {
         enter_moved(block, known, moved, size);
@@ -193,22 +194,22 @@ unsafe extern "C" fn free(block: *mut c_void, _: *const c_char, _: c_int) {
     unsafe { libc::free(block) };
 }
 
-/// Returns free memory to the system if the C library keeps it, as glibc does after many blocks were freed. Takes
+/// Gives free memory back to the system where the C library keeps it: glibc does after many blocks were freed. Takes
 /// milliseconds for a hundred megabytes.
 pub fn release_free() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    // SAFETY: affects only free blocks, and takes the locks of all arenas.
+    // SAFETY: it works on free blocks only, and takes the locks of all arenas.
     unsafe {
         libc::malloc_trim(0);
     }
 }
 
-/// Rust's allocator with the same accounts. A program that counts its own memory makes this its
+/// Rust's allocator, through the same book. A program that wants its own memory counted makes this its
 /// `#[global_allocator]`.
 pub struct Counting;
 
-// SAFETY: every call is forwarded unchanged to the system's allocator, whose contract is that of this trait; the book
-// only records addresses and sizes, does not count its own allocations, and does not panic.
+// SAFETY: every call is handed to the system's allocator unchanged, whose contract is this trait's; the book only notes
+// addresses and sizes, does not count what it allocates itself, and does not panic.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller guarantees the same.
@@ -250,13 +251,13 @@ mod tests {
         count(|| {
             let client = on(Account::Client, || Vec::<u8>::with_capacity(1000));
             let mut server = on(Account::Server, || Vec::<u8>::with_capacity(10));
-            // It grows on its first account, whichever account is current.
+            // It grows on the account that it was made on, whichever account is open now.
             on(Account::Client, || server.reserve_exact(500));
             assert_eq!(held(Account::Client), Held { bytes: 1000, peak_bytes: 1000 });
             assert_eq!(held(Account::Server).bytes, 500);
             drop(client);
             assert_eq!(held(Account::Client), Held { bytes: 0, peak_bytes: 1000 });
-            // A nested count does not end the outer one.
+            // A count inside a count does not end it.
             count(|| ());
             assert_eq!(held(Account::Server).bytes, 500);
         });

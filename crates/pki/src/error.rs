@@ -1,9 +1,8 @@
-//! Errors of keys and certificates.
+//! What can go wrong with keys and certificates.
 
 use std::path::PathBuf;
 
-/// Why a key or certificate could not be created, read or used. Each message states the problem, its place, and what is
-/// accepted.
+/// Why a key or a certificate could not be made, read or used. Each message says what, where, and what is accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum PkiError {
     #[error("{}: {action} failed: {source}", path.display())]
@@ -57,7 +56,7 @@ pub enum PkiError {
     Encoding { what: &'static str, detail: String },
 }
 
-/// Adds the failed action to an error of OpenSSL.
+/// Names what was being done when OpenSSL failed.
 pub(crate) trait Doing<T> {
     fn doing(self, doing: impl Into<String>) -> Result<T, PkiError>;
 }
@@ -68,7 +67,7 @@ impl<T> Doing<T> for Result<T, openssl::error::ErrorStack> {
     }
 }
 
-/// The system's error message without its number.
+/// What the system says, without its number.
 pub fn words(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_owned()

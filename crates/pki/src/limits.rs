@@ -1,18 +1,18 @@
-//! Limits on user-supplied files, and how errors quote their content.
+//! How much is read of what people give, and how errors quote it.
 
 use crate::error::PkiError;
 use crate::input;
 use crate::name::printable;
 use std::path::Path;
 
-/// Size of a file of certificates and keys.
+/// Bytes of a file of certificates and keys.
 pub const MAX_FILE_BYTES: u64 = 16 << 20;
 pub const MAX_PROFILE_BYTES: u64 = 1 << 20;
-/// Certificates, keys and other blocks of a file; more than in the root lists of operating systems.
+/// Certificates, keys and other blocks of a file: more than the lists of roots that systems come with.
 pub const MAX_BLOCKS: usize = 1000;
-/// Certificates of a chain, including the root; OpenSSL's default.
+/// Certificates of a chain, the root included; what OpenSSL follows by default.
 pub const MAX_CHAIN: usize = 100;
-/// Characters of user-supplied text that an error quotes.
+/// Characters of a foreign text that an error quotes.
 const MAX_QUOTED: usize = 120;
 
 pub(crate) fn read_profile(path: &Path) -> Result<String, PkiError> {
@@ -24,7 +24,7 @@ pub(crate) fn read_profile(path: &Path) -> Result<String, PkiError> {
         .map_err(|error| fail(std::io::Error::new(std::io::ErrorKind::InvalidData, error)))
 }
 
-/// User-supplied text as quoted in an error: on one line, with a limited length.
+/// A foreign text as an error quotes it: on one line, and not without end.
 pub(crate) fn quoted(text: &str) -> String {
     match text.char_indices().nth(MAX_QUOTED) {
         Some((end, _)) => printable(&text[..end]) + "…",

@@ -4,7 +4,7 @@ use crate::options::{Given, Kind, Named};
 use serde::Deserialize;
 use std::path::PathBuf;
 
-/// Text of `--help`.
+/// What `--help` says.
 pub const HELP: &str = "\
 Times every cryptographic primitive that Shakedown's suites use on this device, and writes a device profile.
 
@@ -53,7 +53,7 @@ pub const OPTIONS: &[Named] = &[
     ("version", "version", Kind::Flag(true)),
 ];
 
-/// Options of a measurement and its output.
+/// How to measure, and where to put it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Arguments {
@@ -83,12 +83,12 @@ impl Arguments {
         Ok(Self { filter: given.words, ..read })
     }
 
-    /// Number of rounds of handshakes; 0 without `--handshakes`.
+    /// How often handshakes are measured; none are where it is 0.
     pub fn rounds(&self) -> usize {
         if self.handshakes { self.rounds.unwrap_or(3) } else { 0 }
     }
 
-    /// Name of the profile.
+    /// The profile's.
     pub fn name(&self) -> String {
         let of_file = self.out.as_ref().and_then(|path| path.file_stem()?.to_str());
         self.name.as_deref().or(of_file).unwrap_or("this-machine").to_owned()

@@ -1,11 +1,11 @@
-//! Options with their names on the command line of `shakedown`, as the fields that the core reads.
+//! Options by their names on the command line of `shakedown`, as the fields that the core reads.
 
 use lexopt::prelude::{Long, Short, Value, ValueExt};
 use serde_json::{Map, Value as Json};
 use shakedown_pki::date;
 use std::ffi::OsString;
 
-/// Type of an option's value.
+/// What an option's text is.
 #[derive(Clone, Copy)]
 pub enum Kind {
     Text,
@@ -19,14 +19,14 @@ pub enum Kind {
     /// `10`, `10/s`, `20/min`.
     PerSecond,
     OneOf(&'static [&'static str]),
-    /// An option without a value: its presence means this.
+    /// Takes no value; what its presence means.
     Flag(bool),
 }
 
-/// An option: its name or letter, its field and its type.
+/// An option: its name or its letter, its field, what its text is.
 pub type Named = (&'static str, &'static str, Kind);
 
-/// A parsed command line.
+/// What the command line says.
 #[derive(Default)]
 pub struct Given {
     pub fields: Map<String, Json>,
@@ -43,7 +43,7 @@ impl Given {
     }
 }
 
-/// Parses a command line. An error is one line.
+/// Reads a command line; what is wrong is one line.
 pub fn read(arguments: impl IntoIterator<Item = OsString>, known: &[Named]) -> Result<Given, String> {
     let mut parser = lexopt::Parser::from_args(arguments);
     let mut given = Given::default();

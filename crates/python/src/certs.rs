@@ -1,4 +1,4 @@
-//! Certificates: one request and its response.
+//! Certificates: one request in, one answer out.
 
 use crate::errors::CoreError;
 use crate::options::for_suite;
@@ -13,7 +13,7 @@ use std::io::ErrorKind;
 /// Linux's number for a full disk.
 const ENOSPC: i32 = 28;
 
-/// Generates, issues or describes certificates. `shakedown_certs::request::Request` defines requests.
+/// Makes, issues or describes certificates; what a request may hold is `shakedown_certs::request::Request`'s to say.
 #[pyfunction]
 pub fn certs<'py>(py: Python<'py>, request: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let request: Request =
@@ -22,7 +22,7 @@ pub fn certs<'py>(py: Python<'py>, request: &Bound<'py, PyAny>) -> PyResult<Boun
     Ok(pythonize(py, &response)?)
 }
 
-/// A full disk raises `OSError`; every other error is invalid input.
+/// A disk that has no room is the machine's trouble; everything else is wrong input.
 fn refused(error: CertsError) -> PyErr {
     match error {
         CertsError::File { path, source, .. } if is_full(source.kind()) => {
@@ -37,7 +37,7 @@ fn is_full(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge)
 }
 
-/// The suite's name with the user-supplied certificates of the options, and notes about these for the user.
+/// What a suite is called with the user-supplied certificates that the options name, and what the user should know.
 #[pyfunction]
 pub fn named_by_chain(
     py: Python<'_>,

@@ -16,19 +16,19 @@ use shakedown_link::BearerSpec;
 pub enum ArrivalSpec {
     /// Independent of each other.
     Poisson {
-        /// Clients per second.
+        /// Clients a second.
         per_s: f64,
     },
     /// At equal intervals.
     Deterministic {
-        /// Clients per second.
+        /// Clients a second.
         per_s: f64,
     },
     /// In bursts that are independent of each other.
     Bursts {
-        /// Bursts per second.
+        /// Bursts a second.
         per_s: f64,
-        /// Clients per burst.
+        /// Clients a burst.
         size: u32,
     },
     /// All within a period, each at a random time of it; 0: all at once.
@@ -216,7 +216,7 @@ pub struct ClassSpec {
     pub record_work_s: f64,
 }
 
-/// The description of a simulation.
+/// What is simulated.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
@@ -248,7 +248,7 @@ pub struct Scenario {
     /// The first clients, which load the server but are not counted, so that the counted clients find a steady state.
     #[serde(default)]
     pub warmup_clients: u64,
-    /// Records that clients send after their handshakes; `None`: none.
+    /// What clients send after their handshakes; `None`: nothing.
     #[serde(default)]
     pub records: Option<RecordsSpec>,
     /// The required precision, for arrivals at a rate; `None`: the number of clients is fixed.

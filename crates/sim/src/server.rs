@@ -66,7 +66,7 @@ impl Jobs {
     }
 }
 
-/// Whether a server has room for more.
+/// What a server has room for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Admits {
     /// Another connection in its operating system.

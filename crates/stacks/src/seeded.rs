@@ -1,4 +1,4 @@
-//! Endpoints with random numbers that are derived from a seed.
+//! Endpoints whose randomness follows a seed.
 
 use crate::stack::{SetupError, refused};
 use shakedown_ossl::random::Seeded;

@@ -137,7 +137,7 @@ impl RecordDecryptor {
         self
     }
 
-    /// Whether a record with this number would be rejected as a duplicate or as too old.
+    /// Whether a record with this number would be rejected as a duplicate.
     pub fn is_replay(&self, sequence: u16) -> bool {
         !self.window.may_accept(sequence)
     }

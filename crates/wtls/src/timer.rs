@@ -1,4 +1,4 @@
-//! The timer for the retransmission of flights without a response.
+//! When an unanswered flight is sent again.
 
 use crate::config::Retransmission;
 use core::time::Duration;

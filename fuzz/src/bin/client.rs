@@ -1,5 +1,5 @@
 #![no_main]
-//! A client that receives arbitrary datagrams.
+//! A whole client that is sent arbitrary datagrams.
 
 use libfuzzer_sys::fuzz_target;
 use shakedown_fuzz::{Environment, flow, send_arbitrary};

@@ -1,5 +1,6 @@
 #![no_main]
-//! A listener with small limits that receives arbitrary datagrams from four addresses: its limits hold for any input.
+//! A server of many peers that is sent arbitrary datagrams by four of them, with little of everything:
+//! whatever comes in, its bounds hold.
 
 use libfuzzer_sys::fuzz_target;
 use shakedown_fuzz::{Environment, flow, steps};
@@ -16,7 +17,7 @@ const LIMITS: Limits = Limits {
     operations: Budget::per_second(6, 1),
 };
 
-/// Bytes between the listener and an address, and whether the address is proven by a handshake.
+/// What has gone to and fro between the listener and an address that has proved nothing.
 #[derive(Default, Clone, Copy)]
 struct Traffic {
     received: u64,
@@ -33,7 +34,7 @@ fuzz_target!(|input: &[u8]| {
     let mut connections = Vec::new();
     for (address, action, datagram) in steps(input) {
         match action {
-            // Time advances to the next timer, or by one second per byte of the datagram.
+            // Time passes, to the next timer or by as many seconds as the datagram has bytes.
             2 => {
                 let by = environment.now + Duration::from_secs(datagram.len() as u64);
                 let next = listener.poll_timeout().filter(|_| datagram.is_empty());
@@ -77,7 +78,7 @@ fuzz_target!(|input: &[u8]| {
         assert!(connections.iter().all(|connection| listener.address(*connection).is_some()));
         assert!(listener.half_open_bytes() <= listener.half_open_bound_bytes());
     }
-    // After all timers have expired, no state is left.
+    // In the end nothing is left of any of it.
     for _ in 0..16 {
         let Some(next) = listener.poll_timeout() else { break };
         environment.now = environment.now.max(next);

@@ -1,5 +1,5 @@
 #![no_main]
-//! The server's side of one connection, which receives arbitrary datagrams.
+//! A server's side of one peer that is sent arbitrary datagrams.
 
 use libfuzzer_sys::fuzz_target;
 use shakedown_fuzz::{Environment, flow, send_arbitrary};

@@ -1,7 +1,7 @@
 """The command line: one thin module per command, loaded only when that command runs.
 
 A module `cli/NAME.py` holds a click command called `command`. Commands parse, call the Python API and print;
-data goes to standard output, everything else to standard error. Every failure ends in one clear line
+data goes to standard output, everything else to standard error. Every failure is reported in one clear line
 (`error: …`) and an exit status: 2 for wrong input, 1 for failures, 130 after Ctrl-C.
 """
 
@@ -95,7 +95,7 @@ def _print_version(ctx: click.Context, _parameter: click.Parameter, wanted: bool
 
 
 def _supported(openssl: str) -> str:
-    """The end of support of a version of OpenSSL, in words; empty if it is not listed."""
+    """The end of support of a version of OpenSSL, as text; empty if it is not listed."""
     import tomllib
     from importlib.resources import files
 
@@ -137,7 +137,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Runs the command line and exits; no failure ends in a traceback."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            # Closed by the program that started this one.
+            # The parent process closed it.
             setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - as long as the program runs
     sys.unraisablehook = _not_lost
     try:

@@ -1,4 +1,4 @@
-"""Options and arguments that several commands share; those of `measure` come from their one definition."""
+"""Options and arguments that several commands share; those of `measure` are derived from their definition."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MAX_SHORT_HELP = 200
 
 
 def _expanded(_ctx: click.Context, _param: click.Parameter, words: tuple[str, ...]) -> tuple[str, ...]:
-    """Suites by name; patterns as all that match."""
+    """Replaces patterns by all suites that match."""
     from shakedown.files.patterns import is_pattern
 
     if not any(map(is_pattern, words)):
@@ -57,7 +57,7 @@ class Group(click.Group):
     """A group whose help describes its commands in full."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Lists the commands; long lines are folded, not cut."""
+        """Lists the commands; long lines are wrapped, not truncated."""
         known = [self.commands[name] for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
             formatter.write_dl(
@@ -120,7 +120,7 @@ def _option(one: Declared) -> click.Option:
     elif one.form == "file":
         more |= {"type": FILE, "metavar": one.metavar or "FILE"}
     elif one.form in ("name or file", "server software"):
-        # Text: a path would be a file of that name, even where a profile is called so.
+        # As text, because a path would always mean a file, even if a profile has this name.
         more |= {"type": str, "metavar": one.metavar or "FILE"}
     elif one.form == "secret":
         more |= {"envvar": "SHAKEDOWN_PASSWORD", "show_envvar": True}
@@ -145,7 +145,7 @@ def _option(one: Declared) -> click.Option:
 
 
 def computed_where(command: F) -> F:
-    """Adds the options that say where figures are computed; the command is given the `cluster`."""
+    """Adds the options that select where figures are computed; the command gets the argument `cluster`."""
 
     @wraps(command)
     def call(
@@ -199,7 +199,7 @@ def _cluster(processes: int | None, scheduler: str | None, credentials: Credenti
 
 @contextmanager
 def pool_of(cluster: Where) -> Iterator[Pool | None]:
-    """Where a fleet's pieces are simulated; None: in this process."""
+    """The pool that simulates a fleet's pieces; None: this process."""
     if isinstance(cluster, nullcontext):
         yield None
         return

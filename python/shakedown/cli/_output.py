@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 REFRESH_EVERY_S = 0.1
 BAR = 20
 MIN_FOLDED = 20
-"""Characters of a line that no terminal need fold."""
+"""Minimum length of a line that is wrapped."""
 CLEAR_LINE = "\r\x1b[K"
 _progress_shown = False
 
@@ -41,11 +41,11 @@ force_option = click.option("--force", is_flag=True, help="Replace existing file
 def rows_options(
     columns: str | Callable[[dict[str, Any]], Sequence[Column]],
 ) -> Callable[[Command], Command]:
-    """Adds the options of commands that print rows, `--json` too; their `Selection` arrives as `selection`.
+    """Adds the options of commands that print rows, and `--json`; the command gets them as its `selection`.
 
-    Names of columns are checked before anything is computed. `columns` names them, as `MODULE.NAME` of
-    `reporting.columns`, which is loaded when it is needed; or it makes them of the other options and of the
-    `selection`.
+    Names of columns are checked before anything is computed. `columns` is `MODULE.NAME` in
+    `reporting.columns`, which is loaded when it is needed, or a function that returns the columns for the
+    other options and the `selection`.
     """
 
     def known(given: dict[str, Any]) -> Sequence[Column]:
@@ -129,7 +129,7 @@ def print_rows(
 
 
 def print_objects(objects: Sequence[Any], selection: Selection, kind: str = "") -> None:
-    """Objects of the schema, or dicts of a kind of them, as JSON or as their table."""
+    """Prints objects of the schema, or dicts of one kind of them, as JSON or as a table."""
     if selection.json:
         print_json(objects)
         return
@@ -147,7 +147,7 @@ def print_table(table: ObjectTable, selection: Selection) -> None:
 
 
 def print_estimates(rows: Sequence[Mapping[str, Any]], selection: Selection, kind: str) -> None:
-    """Dicts of a kind of objects as JSON, or as their table with a line for each suite without figures."""
+    """Prints dicts of one kind of objects as JSON, or as a table with a line per suite without figures."""
     if selection.json:
         print_json(rows)
         return
@@ -158,7 +158,7 @@ def print_estimates(rows: Sequence[Mapping[str, Any]], selection: Selection, kin
 
 
 def print_failures(rows: Iterable[Mapping[str, Any]], *, to_error: bool) -> None:
-    """A line with the reason for each suite without figures; `to_error`: on standard error."""
+    """Prints a line with the reason for each suite without figures; `to_error`: on standard error."""
     for line in dict.fromkeys(f"{row['suite']}: {row['error']}" for row in rows if "error" in row):
         (note if to_error else echo)(line)
 
@@ -189,7 +189,7 @@ def print_json(objects: Sequence[object]) -> None:
 
 
 class JsonArray:
-    """A JSON array on standard output whose objects are printed as they come."""
+    """A JSON array on standard output whose objects are printed one by one."""
 
     def __init__(self) -> None:
         self._separator = "["
@@ -212,7 +212,7 @@ def raw_json(text: str) -> None:
 
 
 def echo(line: str) -> None:
-    """A line of data on standard output: folded between words where that is a terminal."""
+    """Prints a line of data on standard output; on a terminal it is wrapped."""
     click.echo(_folded(visible(line)))
 
 
@@ -236,14 +236,14 @@ def echo_lines(text: str) -> None:
 
 
 def note(message: str) -> None:
-    """A remark that is not data, on standard error: folded between words where that is a terminal."""
+    """Prints a note on standard error; on a terminal it is wrapped."""
     if _progress_shown:
         sys.stderr.write(CLEAR_LINE)
     click.echo(_folded(visible(message), err=True), err=True)
 
 
 def note_all(remarks: Iterable[str]) -> None:
-    """Remarks, those that say the same of several suites once."""
+    """Prints notes; equal notes on several suites are combined."""
     suites: dict[tuple[str, bool], list[str]] = {}
     for remark in remarks:
         suite, _, about = remark.partition(": ")
@@ -254,13 +254,13 @@ def note_all(remarks: Iterable[str]) -> None:
 
 
 class _StopError(Exception):
-    """SIGTERM or Ctrl-C has come."""
+    """SIGTERM or Ctrl-C was received."""
 
 
 @contextmanager
 def until_stopped() -> Iterator[None]:
-    """SIGTERM and Ctrl-C end the block, which is its normal end. Only the first does: a second one, while the
-    block says what it did, would cut that short.
+    """SIGTERM and Ctrl-C end the block normally. Further signals are ignored, because they would interrupt
+    the block's summary.
     """
     import signal
 
@@ -273,7 +273,7 @@ def until_stopped() -> Iterator[None]:
             stopping = True
             raise _StopError
 
-    # Where Ctrl-C is ignored, as in a background job of a script, it stays so.
+    # A signal that is ignored, such as Ctrl-C in a background job, remains ignored.
     heard = [one for one in (signal.SIGTERM, signal.SIGINT) if signal.getsignal(one) is not signal.SIG_IGN]
     before = [signal.signal(one, stop) for one in heard]
     with suppress(_StopError, KeyboardInterrupt):
@@ -285,9 +285,9 @@ def until_stopped() -> Iterator[None]:
 
 
 def clear_echo() -> None:
-    """Clears the "^C" that a terminal shows where the next line begins. For handlers of signals."""
+    """Clears the "^C" that a terminal prints at the beginning of the next line. For signal handlers."""
     if sys.stderr.isatty():
-        # Not by the stream, in whose midst a signal may come.
+        # Not by `sys.stderr`, because the signal may have interrupted a write to it.
         os.write(sys.stderr.fileno(), CLEAR_LINE.encode())
 
 
@@ -304,7 +304,7 @@ def stopped_like_interrupted() -> Iterator[None]:
 
 
 def announce(line: str) -> None:
-    """A line that is flushed at once."""
+    """Prints and flushes a line."""
     echo(line)
     sys.stdout.flush()
 
@@ -320,7 +320,7 @@ def show_results(results: Results) -> None:
 
 
 def write_page(results: Results, page: Path, **how: Any) -> None:  # noqa: ANN401 - as `write_report` takes it
-    """Writes the report of an experiment's results, and notes where it is."""
+    """Writes the report of an experiment's results, and prints its path."""
     from shakedown.reporting.html.write import write_report
 
     with doing("writing the report"):
@@ -330,7 +330,7 @@ def write_page(results: Results, page: Path, **how: Any) -> None:  # noqa: ANN40
 
 @contextmanager
 def progress_bar(total: int, what: str) -> Iterator[Callable[[int, str], None]]:
-    """A line of progress on standard error where that is a terminal, else nothing.
+    """Shows progress in a line on standard error, if that is a terminal.
 
     Yields `update(done, label)`, where `done` counts towards `total`.
     """
@@ -348,7 +348,7 @@ def progress_bar(total: int, what: str) -> Iterator[Callable[[int, str], None]]:
                 return
             drawn_s = now_s
             if done >= total:
-                # What follows is not counted.
+                # The remaining work is not counted.
                 put(label or what)
                 return
             left_s = (now_s - began_s) * (total - done) / done if done else None
@@ -362,14 +362,14 @@ def progress_bar(total: int, what: str) -> Iterator[Callable[[int, str], None]]:
 
 @contextmanager
 def counted(what: str) -> Iterator[Callable[..., None]]:
-    """A progress bar whose total comes with every step: yields `update(done, total, label)`."""
+    """A progress bar whose total may change: yields `update(done, total, label)`."""
     with progress_bar(1000, what) as update:
         yield lambda done, total, label="": update(1000 * done // max(total, 1), label)
 
 
 @contextmanager
 def doing(what: str) -> Iterator[None]:
-    """Shows what is being done, while it takes time, on standard error where that is a terminal."""
+    """Shows the name of a step on standard error during the block, if that is a terminal."""
     with live_line() as put:
         if put is not None:
             put(what)
@@ -378,7 +378,7 @@ def doing(what: str) -> Iterator[None]:
 
 @contextmanager
 def live_line() -> Iterator[Callable[[str], None] | None]:
-    """A line on standard error that is written over, where that is a terminal; else None."""
+    """A line on standard error that is overwritten; None if that is not a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -387,7 +387,7 @@ def live_line() -> Iterator[Callable[[str], None] | None]:
 
     def put(line: str) -> None:
         global _progress_shown
-        # A line that wraps could not be written over.
+        # A line that the terminal wraps could not be overwritten.
         room, text = get_terminal_size().columns - 1, visible(line)
         sys.stderr.write(f"{CLEAR_LINE}{text if len(text) <= room else text[: room - 1] + '…'}")
         sys.stderr.flush()

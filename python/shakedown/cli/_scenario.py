@@ -66,7 +66,7 @@ _device_option = click.option(
 
 
 def scenario_options(command: F) -> F:
-    """Adds the options that say where a handshake runs: devices, bearer, hosts, workers, traces.
+    """Adds the options of a scenario: devices, bearer, hosts, workers, traces.
 
     Options that modify a bearer become part of its name, so that saved rows contain them.
     """

@@ -19,7 +19,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 def _stems(names: Sequence[str], begin: int) -> list[str]:
-    """The names up to and with their first slash at or after `begin`, each once."""
+    """The names up to and including their first slash at or after `begin`, without duplicates."""
     return list(dict.fromkeys(name[: name.find("/", begin) + 1] or name for name in names))
 
 
@@ -37,7 +37,7 @@ class Suites(click.ParamType[str]):
         found = (*matching(f"{incomplete}*"), *matching(f"{incomplete}*/*"))
         names = [name for name in found if name.startswith(incomplete)]
         stems = _stems(names, len(incomplete))
-        # A shell ends the word after an only completion, so a part of a name must not be the only one.
+        # A shell ends the word after a single completion, so a single completion must not be a partial name.
         while len(stems) == 1 and stems[0].endswith("/"):
             stems = _stems(names, len(stems[0]))
         return [click.shell_completion.CompletionItem(one) for one in stems]
@@ -65,7 +65,7 @@ DEVICE, BEARER = Profiles("device"), Profiles("bearer")
 
 
 class Time(click.ParamType[int]):
-    """A point in time: Unix seconds, or an ISO date or date and time (UTC where it names no zone)."""
+    """A point in time: Unix seconds, or an ISO date or date and time (UTC without a time zone)."""
 
     name = "time"
 
@@ -103,7 +103,7 @@ class Whole(click.IntRange):
             self.fail(f'"{text[:40]}" is {wrong}; accepted: {accepted}', param, ctx)
 
     def _describe_range(self) -> str:
-        """For `--help`, where click writes "x<=None" if there are no bounds."""
+        """Empty without bounds, for which click would print "x<=None" in the help."""
         return "" if self.min is None and self.max is None else super()._describe_range()
 
 
@@ -123,7 +123,7 @@ def _unix_s(text: str) -> int:
 
 
 class Quantity(click.ParamType[float]):
-    """A number with its unit, as a function of `schema.units` reads it."""
+    """A number with its unit, parsed by a function of `schema.units`."""
 
     def __init__(self, name: str, parser: str, **options: str) -> None:
         self.name, self._parser, self._options = name, parser, options
@@ -142,8 +142,8 @@ CHARGE = Quantity("charge", "parse_charge_j")
 
 
 class Duration(Quantity):
-    """Seconds, with a unit or without; within limits where there are any, and above 0 where only the upper
-    one is given. `unit` is that of a bare number.
+    """A duration in seconds, with or without a unit. With only an upper limit it must be above 0. `unit` is
+    that of a bare number.
     """
 
     def __init__(self, most_s: float | None = None, *, least_s: float | None = None, unit: str = "s") -> None:

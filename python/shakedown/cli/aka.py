@@ -237,7 +237,7 @@ def hss(listen: str, register: Path, first_message_s: float) -> None:
 
 
 def _named(values: tuple[str, ...], option: str) -> dict[str, str]:
-    """NAME=ADDR:PORT, several."""
+    """Parses values NAME=ADDR:PORT."""
     found: dict[str, str] = {}
     for value in values:
         name, equals, address = value.partition("=")

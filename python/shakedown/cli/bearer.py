@@ -1,4 +1,4 @@
-"""`bearer`: commands behind an emulated network, and that network's own figures."""
+"""`bearer`: runs commands behind emulated networks, and measures emulated and real networks."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def run(
 
     if pcap is not None:
         check_free(pcap, force)
-        # A bearer may be a file.
+        # The bearer may be a path.
         check_distinct([pcap], [Path(name)])
     arguments = words[1:] if words[0] == "--" else words
     if words[0] != "--" and words[0].startswith("-"):

@@ -1,4 +1,4 @@
-"""`bearers`: the network profiles, shipped and own."""
+"""`bearers`: the network profiles of the package and of the user."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def command(names: tuple[str, ...], selection: Selection) -> None:
 
 
 def _power(energy: BearerEnergy) -> str:
-    """What the radio draws, by state; one that is not known is left out."""
+    """The radio's power by state, without unknown ones, and its energies."""
     from shakedown.reporting.figures import energy as joules
     from shakedown.reporting.figures import power
 
@@ -71,7 +71,7 @@ def _power(energy: BearerEnergy) -> str:
 
 
 def _shared(cell: Cell) -> Iterator[str]:
-    """What the clients of a cell share, and how they get access to it."""
+    """The resources that the clients of a cell share, and how they get access to them."""
     from shakedown.reporting.columns.catalogue import bit_rate
     from shakedown.schema.base import builtins
 

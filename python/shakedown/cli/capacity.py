@@ -1,6 +1,4 @@
-"""`capacity`: how many handshakes a second a server takes within a promised time, and which workers a
-rate needs.
-"""
+"""`capacity`: the highest rate of handshakes within a time limit, and the workers that a rate needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`certs`: makes certificates, and says of any what it is, its bytes and what a peer would refuse."""
+"""`certs`: generates certificates, and describes and validates chains."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def _print_made(made: GeneratedChain, out: Path, selection: Selection) -> None:
 
 
 def _print_descriptions(found: Sequence[tuple[str, Description]], level: str, selection: Selection) -> None:
-    """A table for each certificate; as CSV one of all."""
+    """Prints a table for each certificate, or one CSV table of all."""
     from shakedown.reporting.terminal.certificates import (
         certificate_columns,
         certificate_rows,

@@ -1,4 +1,4 @@
-"""`check`: whether handshakes keep their budgets."""
+"""`check`: whether handshakes meet their budgets."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def command(
     tables = budgets.read_budgets(budget[0])
     with stopped_like_interrupted(), progress_bar(len(tables), "checking") as update:
         checked = budgets.check_budgets(tables, times=times, progress=update)
-    # Files first: printing ends at a closed pipe.
+    # Files are written first, because printing may fail with a broken pipe.
     if junit is not None:
         write(junit, reports.junit(checked), replace=force)
     if summary is not None:

@@ -1,4 +1,4 @@
-"""`devices`: the device profiles, shipped and own, and making one from benchmark output."""
+"""`devices`: the device profiles; measuring this machine, and importing benchmark output."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _columns(_given: dict[str, Any]) -> Sequence[Column]:
 
 
 class Listing(Group):
-    """A group whose words that are no subcommand are names to show."""
+    """A group that shows the profiles named by words that are not subcommands."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -127,7 +127,7 @@ def show(names: tuple[str, ...], selection: Selection) -> None:
 
 
 def _power(energy: DeviceEnergy) -> str:
-    """What the processor draws, and what the battery holds; empty where neither is known."""
+    """The processor's power and the battery's energy; empty if neither is known."""
     from shakedown.reporting.figures import power
 
     states = ((energy.active_w, "computing"), (energy.idle_w, "waiting"))

@@ -1,4 +1,4 @@
-"""`doctor`: what the machine lacks, and what that disables."""
+"""`doctor`: what is missing on this machine, and which features that disables."""
 
 from __future__ import annotations
 

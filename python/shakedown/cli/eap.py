@@ -133,7 +133,7 @@ def serve(
 
 
 def _show_tally(found: ServerTally) -> None:
-    """What a server did, in a line, and why it rejected whom in others."""
+    """Prints a server's counts in one line, and its rejections by cause."""
     rejected = sum(found.rejected.values())
     echo(
         f"{found.accepted:,} accepted ({found.resumed:,} resumed), {rejected:,} rejected, "
@@ -145,7 +145,7 @@ def _show_tally(found: ServerTally) -> None:
 
 
 def _took(times: AuthenticationTimes, completed: int) -> str:
-    """`mean 5.31 ms, median 5.20 ms, max 9.40 ms; p95 needs 20 authentications`; of one its time."""
+    """`mean 5.31 ms, median 5.20 ms, max 9.40 ms; p95 needs 20 authentications`; for one, only its time."""
     from shakedown.native import least_values
     from shakedown.reporting.figures import time
 

@@ -48,8 +48,8 @@ def command(results: Path | None, port: int, browse: bool) -> None:
 
 @contextmanager
 def _leading_to(url: str) -> Iterator[str]:
-    """The address of a file that only this user can read, and that sends a browser to `url`: all users can
-    read the arguments with which a browser is started.
+    """The address of a file that redirects a browser to `url` and is readable only by this user, because all
+    users can read a browser's arguments.
     """
     with NamedTemporaryFile("w", prefix="shakedown-", suffix=".html", encoding="utf-8") as file:
         file.write(f'<!doctype html><meta http-equiv="refresh" content="0; url={escape(url)}">\n')

@@ -1,4 +1,4 @@
-"""`inspect`: what handshakes a capture holds."""
+"""`inspect`: the handshakes in a capture."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from shakedown.native.captures import Inspected, Inspection
 
 MAX_IN_FULL = 20
-"""Connections of which each message is shown; more of them are shown as one line each."""
+"""Limit of connections whose messages are printed; if there are more, each has one line."""
 
 MAX_REFUSALS = 5
-"""Connections left out of the traces that are named one by one."""
+"""Limit of the notes on connections without a trace."""
 
 
 def _columns(given: dict[str, Any]) -> Sequence[Column]:
@@ -93,7 +93,7 @@ def command(
         if selection.json:
             _print_json(connections)
         else:
-            # Rows are for programs, and for choosing columns; messages where they are asked for.
+            # Options for columns select one row per connection, unless connections are selected.
             listed = summary or (selection != Selection() and not numbers)
             _print_tables(connections, found, capture, bar, selection, summary=listed, in_full=bool(numbers))
     evicted = found.summary.evicted
@@ -108,14 +108,14 @@ def command(
         if line and line != found.problem:
             note(line)
     if found.problem is not None:
-        # What could be read has been shown; that it is not all must not be overlooked.
+        # The part that could be read has been printed; the exit status shows that it is incomplete.
         raise InputError(cut_short(capture, found.problem))
 
 
 def _only(
     connections: Iterator[Inspected], found: Inspection, capture: Path, numbers: set[int], *, to_the_end: bool
 ) -> Iterator[Inspected]:
-    """The connections of those numbers; reads no further than it must."""
+    """The connections with these numbers; stops reading after the last, unless `to_the_end`."""
     from shakedown.errors import InputError
 
     for one in connections:
@@ -133,12 +133,12 @@ def _only(
 
 
 def _unread(problem: str | None) -> str:
-    """What a complaint of too little must add where the capture was not read to its end."""
+    """The end of an error about missing connections, if the capture was not read completely."""
     return f"; the capture was not read completely: {problem}" if problem else ""
 
 
 def _print_json(connections: Iterator[Inspected]) -> None:
-    """One array, an object a line; it is closed even where reading ends early."""
+    """Prints one array with one object per line; it is closed even if reading ends early."""
     raw_json("[")
     separator = "\n"
     try:
@@ -159,7 +159,7 @@ def _print_tables(
     summary: bool,
     in_full: bool,
 ) -> None:
-    """Few connections in full, many as a line each."""
+    """Prints few connections in full, or many with one line each."""
     from shakedown.reporting.columns import captured as columns
 
     first = list(islice(connections, 0 if in_full else MAX_IN_FULL + 1))
@@ -196,7 +196,7 @@ def _print_tables(
 
 @contextmanager
 def _traces(path: Path, found: Inspection, capture: Path, replace: bool) -> Iterator[Iterator[Inspected]]:
-    """Passes connections on, and writes the traces that they make: one JSON array, whole or not at all."""
+    """Yields the connections, and writes their traces as one JSON array, completely or not at all."""
     from shakedown.errors import InputError
     from shakedown.files.write import writing
     from shakedown.schema import encode

@@ -1,4 +1,4 @@
-"""`load`: an open-loop load on a server that is there."""
+"""`load`: an open-loop or closed-loop load on a running server."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def command(
     options = options_of(LoadOptions, given)
     if options.traces_out is not None:
         check_free(Path(options.traces_out), force)
-    # Told while workers are still there: their end takes a moment, in which Ctrl-C costs no figures.
+    # Printed before the workers end, because that takes time, in which Ctrl-C could lose the figures.
     with stopped_like_interrupted(), cluster as client:
         generators = None if client is None else Generators(client)
         unwritten: UnwrittenTracesError | None = None
@@ -67,7 +67,7 @@ def command(
             try:
                 run = load(target, suite, options, replace=force, generators=generators, progress=update)
             except UnwrittenTracesError as error:
-                # The run is not lost with them.
+                # The figures of the run are still printed.
                 unwritten, run = error, error.run
         _show(run, selection)
         _warn(run, options.trace_count)
@@ -93,7 +93,7 @@ def _warn(run: LoadRun, trace_count: int | None) -> None:
 
 
 def failures(run: LoadRun) -> list[str]:
-    """Why a run that came to its end is a failure nevertheless."""
+    """The reasons why a complete run fails."""
     found = [
         f"not met: {one.text}: got {_got(one.text, one.value)}" for one in run.requirements if not one.met
     ]
@@ -110,7 +110,7 @@ def failures(run: LoadRun) -> list[str]:
 
 
 def _tickets_instead(run: LoadRun) -> str:
-    """What to try where clients offered session IDs, and the server knew none of them."""
+    """A hint if clients offered session IDs, and the server knew none of them."""
     parts = run.suite.split("/") if run.suite else []
     by_id = bool(parts) and parts[0] in ("tls1.0", "tls1.1", "tls1.2") and "ticket" not in parts
     authentication = next((part for part in parts if part in ("server", "requested", "mutual")), None)
@@ -122,7 +122,7 @@ def _tickets_instead(run: LoadRun) -> str:
 
 
 def _got(text: str, value: float | None) -> str:
-    """A metric's value, in the unit of its threshold."""
+    """A metric's value in the unit of its threshold."""
     if value is None:
         return "no value"
     metric = text.lstrip()
@@ -165,7 +165,7 @@ def _show(run: LoadRun, selection: Selection) -> None:
 
 @contextmanager
 def _live_view(duration_s: float) -> Iterator[Callable[[LoadProgress], None] | None]:
-    """A line on standard error that says how far a run is, where that is a terminal."""
+    """Shows a run's progress in a line on standard error, if that is a terminal."""
     from shakedown.reporting.terminal.live import progress_line
 
     with live_line() as put:

@@ -1,4 +1,4 @@
-"""`measure`: real handshakes in memory, timed from inside."""
+"""`measure`: the times of real handshakes in memory, by message and operation."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _columns(given: dict[str, Any]) -> Sequence[Column]:
 
 
 def _by_message(messages: bool | None, selection: Selection) -> bool:
-    """Whether messages are printed: as asked, or because columns are named that only messages have."""
+    """Whether messages are printed: if requested, or if selected columns exist only for messages."""
     from shakedown.reporting.columns.measured import HANDSHAKES, MESSAGES
 
     return selection.names_any_of(MESSAGES, beyond=HANDSHAKES) if messages is None else messages
@@ -143,7 +143,7 @@ def command(
         raise click.UsageError("--fragment requires --carrier eap")
     if given.carrier == "eap" and (sizes_kib or pcap is not None):
         raise click.UsageError("--carrier eap is given with --transfer or --pcap; accepted: one of them")
-    # One verification time for all that follows.
+    # The same verification time is used for all suites and the capture.
     chosen = given.checked()
     if chosen.user_supplied:
         names = [_named_by_chain(name, chosen) for name in names]
@@ -191,9 +191,9 @@ def command(
 
 
 def _measure_on_request(handshakes: list[HandshakeId], options: MeasureOptions) -> None:
-    """Measures for each line of standard input, and prints a line of JSON: what `compare` runs in turn.
+    """Measures once per line of standard input, and prints a line of JSON; `compare` uses this.
 
-    The line `times` asks for no counts of instructions.
+    The line `times` requests a measurement without counting instructions.
     """
     import sys
 
@@ -206,12 +206,12 @@ def _measure_on_request(handshakes: list[HandshakeId], options: MeasureOptions) 
         if line.strip() == "times":
             options = replace(options, counter=None)
         echo(encode([in_memory.measure_one(one, options) for one in handshakes]).decode())
-        # What is counted is the same the next time.
+        # Counts do not change, so they are measured only once.
         options = replace(options, counter=None)
 
 
 def _named_by_chain(name: str, options: MeasureOptions) -> str:
-    """The suite's name with the keys of the user's certificates."""
+    """The suite's name with the keys of user-supplied certificates."""
     from shakedown.api.in_memory import named_by_chain
 
     found, notes = named_by_chain(name, options)

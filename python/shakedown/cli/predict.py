@@ -1,4 +1,4 @@
-"""`predict`: what a handshake costs on other devices, over other networks, under load."""
+"""`predict`: the cost of a handshake on other devices, over other networks, under load."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`primitives`: what each cryptographic operation costs on this machine."""
+"""`primitives`: the cost of each cryptographic operation on this machine."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def command(
         timed = in_memory.primitives(*chosen, seconds=seconds, progress=update)
     path = out or (None if chosen else this_machine_path())
     if path is not None:
-        # this-machine's own place is for what was timed last.
+        # The profile of this machine is always replaced.
         _write_profile(timed, path, replace=force or out is None)
     print_objects(timed, selection)
     if path is not None:

@@ -1,4 +1,4 @@
-"""`reproduce`: the five papers, computed from their own inputs and measured on this machine."""
+"""`reproduce`: the five papers, computed from their inputs and measured on this machine."""
 
 from __future__ import annotations
 

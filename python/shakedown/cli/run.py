@@ -1,4 +1,4 @@
-"""`run`: an experiment from a file, its results saved as they come."""
+"""`run`: runs an experiment from a file, and saves each result when it is known."""
 
 from __future__ import annotations
 
@@ -68,11 +68,11 @@ def command(
             show_results(results)
         return results
 
-    # Held until the report is there: another run that replaces this one waits for neither half of it.
+    # Held until the report is written, so that no other run replaces the results before.
     with stopped_like_interrupted(), FolderLock(folder) as lock:
         page = folder / "report.html"
         if force and not no_report:
-            # Before results are replaced: afterwards there would be no report of the new ones.
+            # Checked before results are replaced; otherwise the new results would have no report.
             refuse_special(folder, [page.name])
             refuse_foreign(folder, [page.name], made_for(page), {}, ACCEPTED_OF_RUN)
         try:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from shakedown.schema.serving import Serving
 
 LOOK_EVERY_S = 0.2
-"""How often the main thread, which sees signals, looks after the server."""
+"""Interval at which the main thread, which handles signals, checks the server."""
 
 
 @click.command(
@@ -90,7 +90,7 @@ def command(
         write(ca_out, server.roots_pem, replace=force)
 
     def end(_signal: int, _frame: FrameType | None) -> None:
-        # The first signal asks, the second insists.
+        # The first signal shuts down gracefully, the second one immediately.
         clear_echo()
         server.cut() if asked else server.stop()
         asked.append(True)

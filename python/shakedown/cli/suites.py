@@ -1,4 +1,4 @@
-"""`suites`: what can be run, and what cannot and why."""
+"""`suites`: the suites that can run, and those that cannot, with reasons."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def command(show_all: bool, words: tuple[str, ...], selection: Selection) -> Non
 
 
 def _no_suite(words: tuple[str, ...]) -> str:
-    """Why no suite is listed, and what can be asked for instead."""
+    """The error if no suite matches, with the accepted words."""
     from shakedown.api import catalogue
 
     runs = [entry.suite for entry in catalogue.suites()]

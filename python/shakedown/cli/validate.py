@@ -1,4 +1,4 @@
-"""`validate`: is an experiment file right, before anything runs? And do its figures hold on real sockets?"""
+"""`validate`: checks an experiment file, and compares its figures with real sockets."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _check(path: Path, found: Experiment) -> None:
 
 
 def _compare(wanted: Experiment, out: Path | None, selection: Selection) -> None:
-    """Measures, loads and compares; nothing is kept but where that was asked for."""
+    """Measures, loads and compares; saves the results only if `out` is given."""
     from shakedown.experiments.runner import run_experiment
     from shakedown.reporting.terminal.loads import COMPARED_TITLE, compared_rows, comparison
     from shakedown.results.folder import load_results

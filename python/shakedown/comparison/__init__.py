@@ -1,1 +1,1 @@
-"""Comparisons: two results or conditions figure by figure, and figures against budgets."""
+"""Comparisons of the figures of two results folders or conditions, and of figures with budgets."""

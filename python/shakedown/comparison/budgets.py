@@ -1,4 +1,4 @@
-"""Budgets: limits a suite, checked against what is measured and predicted here."""
+"""Budgets: limits per suite, compared with figures that are measured and predicted on this machine."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from shakedown.schema.measured import Measurement
 
 MAX_BUDGET_BYTES = 1 << 20
 HEADROOM = 1.001
-"""Of recorded counts: repetitions of one build differ by 0.03 %, and 0.2 % more is to be caught."""
+"""Factor for recorded counts: repetitions of one build differ by 0.03 %; an increase of 0.2 % must fail."""
 
 PREDICTED = {"ready_s": "s", "energy_j": "J", "capacity_per_s": "1/s"}
 UNITS = {
@@ -81,15 +81,15 @@ def check_budgets(
     times: bool = False,
     progress: Callable[[int, str], None] | None = None,
 ) -> Rows[CheckedLimit]:
-    """Checks suites against their budgets: a file's, or those that `read_budgets` returns.
+    """Checks suites against their budgets: those of a file, or those that `read_budgets` returns.
 
     Args:
-        budgets: limits of bytes, instructions, memory, times, predicted energy and capacity.
-        times: limits of times fail, too.
-        progress: told how many are done, and which suite is next.
+        budgets: limits on bytes, instructions, memory, times, predicted energy and capacity.
+        times: exceeded limits on times also fail.
+        progress: called with the number of checked suites, and the next suite.
 
     Raises:
-        InputError: for a file that is no budget.
+        InputError: for a file that is not a budget.
     """
     given = read_budgets(budgets) if isinstance(budgets, str | Path) else budgets
     tell = progress or (lambda done, label: None)
@@ -134,7 +134,7 @@ def _check(budget: Budget, times: bool) -> Iterator[CheckedLimit]:
 
 
 def _measured(budget: Budget, counted: bool) -> Measurement | str:
-    """The measurement, or why there is none. Raises what is not this suite's alone."""
+    """The measurement, or the reason why there is none. Raises errors that do not concern only this suite."""
     handshake = HandshakeId(
         suite=native.canonical(budget.suite),
         client_stack=budget.client_stack,
@@ -186,14 +186,14 @@ def _predicted(budget: Budget) -> Iterator[tuple[str, float | str]]:
 
 
 def _estimate(bounds: Bounds) -> float | str:
-    """The estimate, or what is missing for one."""
+    """The estimate, or the reason why there is none."""
     if bounds.estimate is None:
         return f"no estimate without {', '.join(bounds.missing)}"
     return bounds.estimate
 
 
 def recorded(suites: Sequence[str]) -> str:
-    """A budget's file of what suites cost now: bytes and memory as they are, instructions and 0.1 % more."""
+    """A budget's file with the present figures of suites; instructions and memory are 0.1 % higher."""
     tables = []
     for suite in suites:
         measured = _measured(Budget(suite=suite), True)

@@ -1,4 +1,4 @@
-"""The figures of measured handshakes that can be compared, from the table of results."""
+"""Figures of measured handshakes for comparisons, from the table of results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shakedown.schema.comparison import ComparedQuantity
 
 
 class Figure(NamedTuple):
-    """What a figure is of. `message` is one of `sender`; the numbers tell apart those of one name, from 1."""
+    """The identity of a figure. `sender` sends `message`; the numbers distinguish equal names, from 1."""
 
     quantity: ComparedQuantity
     side: Side | None = None
@@ -46,8 +46,8 @@ def _numbered(name: str, number: int) -> str:
 
 @dataclass(frozen=True)
 class Readings:
-    """A figure's median. `varies`: another run of the same build has another one. `encoded`: it includes a
-    signature whose encoding has no fixed length.
+    """A figure's median. `varies`: it differs between runs of one build. `encoded`: it includes a signature
+    whose encoding has no fixed length.
     """
 
     unit: str
@@ -69,19 +69,19 @@ QUANTITIES: dict[str, ComparedQuantity] = {
     "memory.peak": "memory",
     "memory.held": "memory",
 }
-"""Of the table, and what is compared of each."""
+"""Quantities of the table, and the quantities that are compared."""
 
 ENCODED = ("dsa", "ecdsa")
-"""Algorithms whose signatures are encoded as two DER integers, each as long as its value."""
+"""Algorithms whose signatures are two DER integers, whose lengths depend on their values."""
 
 SEED = "handshake.instructions_seed"
-"""Of the table: where it is missing, counts of instructions vary from run to run."""
+"""A quantity of the table; if it is missing, counts of instructions vary from run to run."""
 
 Figures = dict[Figure, Readings]
 
 
 class Handshake(NamedTuple):
-    """Under which figures are compared."""
+    """The identity under which figures are compared."""
 
     suite: str
     client_stack: str | None
@@ -91,7 +91,7 @@ class Handshake(NamedTuple):
 
     @property
     def stacks(self) -> str:
-        """Its stacks, and what else is not usual of it: carrier, credentials."""
+        """The stacks, and the carrier and credentials if they are not the usual ones."""
         names = " → ".join(dict.fromkeys(filter(None, (self.client_stack, self.server_stack))))
         usual = ("bare", "generated", None)
         return ", ".join([names, *(one for one in (self.carrier, self.credentials) if one not in usual)])
@@ -112,7 +112,7 @@ def handshakes(table: pl.DataFrame) -> dict[Handshake, Figures]:
 
 
 def _figures(rows: pl.DataFrame) -> Figures:
-    # Which of its name and sender a message is, by its place in the handshake.
+    # The number of each message among those of its name and sender, by its index in the handshake.
     numbers: dict[int, int] = {}
     messages: Counter[tuple[str, str]] = Counter()
     places = rows.select("message_index", "sender", "message").drop_nulls().unique().sort("message_index")

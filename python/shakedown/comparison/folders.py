@@ -1,4 +1,4 @@
-"""Two results folders compared: what was measured in each, where machine, clock and versions are the same."""
+"""Compares the measurements in two results folders; times only for equal machines, clocks and versions."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from shakedown.results.names import MANIFEST
 from shakedown.schema.comparison import Comparison, Method
 
 MIN_RUNS = 10
-"""Runs of each condition whose own spread bounds a change: of 4,600 times at once, of 320 with eight."""
+"""Minimum runs of each condition for intervals: ten suffice for 4,600 simultaneous times, eight for 320."""
 NAMED = 3
-"""Suites that an error names."""
+"""Limit of suites in an error."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Runs:
     results: tuple[Results, ...]
 
     def handshakes(self) -> dict[Handshake, list[Figures]]:
-        """Of each handshake its figures, a run each."""
+        """The figures of each handshake, by run."""
         found: dict[Handshake, list[Figures]] = {}
         for one in self.results:
             for handshake, figures in handshakes(one.table).items():
@@ -37,7 +37,7 @@ class Runs:
 
 
 def load_runs(folder: Path) -> Runs:
-    """A results folder, or a folder of results folders, each a run of one experiment. Raises `InputError`."""
+    """Loads a results folder, or a folder of results folders of one experiment. Raises `InputError`."""
     if (folder / MANIFEST).exists() or not folder.is_dir():
         return Runs(str(folder), (load_results(folder),))
     inside = sorted(one.parent for one in folder.glob(f"*/{MANIFEST}"))
@@ -49,7 +49,7 @@ def load_runs(folder: Path) -> Runs:
     runs = {one: load_results(one) for one in inside}
     names: dict[str, Path] = {}
     for one, results in runs.items():
-        # Copies of one run do not differ, however much runs do.
+        # Copies of one run would hide the variation between runs.
         other = names.setdefault(results.manifest.provenance, one)
         if other != one:
             raise InputError(f"{folder}: {other.name} and {one.name} are the same run; accepted: one of them")
@@ -57,8 +57,8 @@ def load_runs(folder: Path) -> Runs:
 
 
 def compare_folders(before: Runs, after: Runs, *, rules: Method, across: bool = False) -> Comparison:
-    """Compares what was measured of each handshake that both have. `across`: also times, where machines,
-    clocks or versions differ. Raises `InputError` where they have none in common.
+    """Compares the measurements of common handshakes. `across`: compares times even if machines, clocks or
+    versions differ. Raises `InputError` if there is no common handshake.
     """
     first, second = before.handshakes(), after.handshakes()
     for one, found in ((before, first), (after, second)):
@@ -92,7 +92,7 @@ def run_pairs(
     rules: Method,
     reason: str | None,
 ) -> list[Pair]:
-    """The figures of a handshake in runs of two conditions; `reason` is why times are not comparable."""
+    """Figures of a handshake in runs of two conditions; `reason`: why times are not comparable."""
     few = min(len(before), len(after)) < MIN_RUNS
     if reason is None and few and not rules.floor:
         reason = f"fewer than {MIN_RUNS} runs"
@@ -122,7 +122,7 @@ def _named(found: Mapping[Handshake, object]) -> str:
 
 
 def differing(results: Sequence[Results]) -> str | None:
-    """Why times are not comparable: machines, clocks or versions differ."""
+    """The reason if times are not comparable: machines, clocks or versions differ."""
     manifests = [one.manifest for one in results]
     machines = {
         None if one.machine is None else (one.machine.cpu, one.machine.cores, one.machine.os)
@@ -143,7 +143,7 @@ def differing(results: Sequence[Results]) -> str | None:
 
 
 def _median(runs: Sequence[Mapping[Figure, Readings]]) -> Figures:
-    """Each figure that all runs have, the median of theirs."""
+    """The median over runs of each figure that all runs have."""
     return {
         figure: replace(one, median=statistics.median(run[figure].median for run in runs))
         for figure, one in runs[0].items()

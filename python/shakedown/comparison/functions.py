@@ -1,4 +1,4 @@
-"""The package's functions, as Python calls them: what `shakedown.compare` and `compare_pair` are."""
+"""The functions `shakedown.compare` and `compare_pair`."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def compare(
     floor: float | None = None,
     across: bool = False,
 ) -> Comparison:
-    """Compares what two results folders hold of measured handshakes, figure by figure.
+    """Compares the figures of measured handshakes in two results folders.
 
     Args:
-        before, after: results folders, or folders of several: the runs of one experiment.
-        margin: differences within it are equivalent, as a share.
-        floor: by how much two runs of one build are known to differ: widens each interval.
-        across: compare times although machines, clocks or versions differ.
+        before, after: results folders, or folders of several results folders, the runs of one experiment.
+        margin: relative differences within it are equivalent, as a share.
+        floor: the known relative difference between two runs of one build; it widens each interval.
+        across: compare times even if machines, clocks or versions differ.
 
     Raises:
         InputError: for folders without results, or without a handshake in common.
@@ -51,13 +51,14 @@ def compare_pair(
 
     Args:
         before, after: `[NAME=VALUE]… SUITE… [options of measure]`, as in a shell.
-        program: another build's `shakedown`, which runs the second.
-        blocks: of a process of each, which measure in turn; 4 to 1,000, None: 24.
+        program: the `shakedown` of another build, which runs the second condition.
+        blocks: number of blocks, each with one process per condition, which measure in turn; 4 to 1,000,
+            None: 24.
         margin, floor: as for `compare`.
-        progress: told how many blocks are done, and which runs.
+        progress: called with the number of completed blocks, and a label of the current one.
 
     Raises:
-        InputError: for conditions that `measure` refuses, and for other numbers of blocks.
+        InputError: for conditions that `measure` refuses, and for invalid numbers of blocks.
     """
     if blocks is None:
         blocks = pairs.DEFAULT_BLOCKS

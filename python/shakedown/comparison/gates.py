@@ -1,4 +1,4 @@
-"""Gates: which differences make a command fail, as `server > 2%`."""
+"""Gates: differences that make a command fail, such as `server > 2%`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WORDS = {
     **dict.fromkeys(("message", "operation"), "level"),
     **dict.fromkeys(get_args(ComparedQuantity), "quantity"),
 }
-"""What each word of a gate says."""
+"""The field that each word of a gate sets."""
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,13 @@ class Gate:
         return row.level == self.level and row.quantity == self.quantity and self.side in (None, row.side)
 
     def is_exceeded(self, row: Compared) -> bool:
-        """Whether a figure is shown to be more, also within the margin, and its estimate beyond the limit."""
+        """Whether an increase is significant, even within the margin, and its estimate exceeds the limit."""
         is_more = row.verdict == "different" or (row.lower is not None and row.lower > 0)
         return is_more and (row.change is None or row.change > self.limit)
 
 
 def gate(text: str) -> Gate:
-    """A gate as it is written. Raises `InputError`."""
+    """Parses a gate. Raises `InputError`."""
     found = _FORM.fullmatch(text)
     if found is not None:
         words = [word for word in found.groups()[:2] if word is not None]

@@ -37,11 +37,12 @@ from shakedown.schema.measured import Measurement
 
 DEFAULT_BLOCKS, MIN_BLOCKS, MAX_BLOCKS = 24, 4, 1000
 ROUNDS, MAX_ROUNDS = 5, 15
-"""Of two readings of each condition: those that count in a block, and the limit of those measured for it."""
+"""Rounds of two readings of each condition: the number that counts in a block, and the limit per block."""
 ORDERS = ("ABBA", "BAAB")
 REPEAT = 50
-"""Handshakes of a reading, unless the condition says otherwise. The first few are slower: between two
-readings the other process used the caches."""
+"""Default number of handshakes of a reading. The first few are slower, because the other process used the
+caches between two readings.
+"""
 
 TIMES = "times"
 """A request to measure without counting instructions."""
@@ -52,7 +53,7 @@ Progress = Callable[[int, str], None]
 
 @dataclass(frozen=True)
 class Condition:
-    """What is run: `measure` with arguments, by a program, with variables of the environment."""
+    """A condition: a program, arguments of its command `measure`, and environment variables."""
 
     label: str
     program: tuple[str, ...]
@@ -109,7 +110,7 @@ class Condition:
 
 
 def condition(text: str, program: Path | None = None) -> Condition:
-    """A condition as it is written: `[NAME=VALUE]… SUITE… [--option …]`. Raises `InputError`."""
+    """Parses a condition: `[NAME=VALUE]… SUITE… [--option …]`. Raises `InputError`."""
     try:
         words = shlex.split(text)
     except ValueError as error:
@@ -128,13 +129,13 @@ def condition(text: str, program: Path | None = None) -> Condition:
 
 @dataclass(frozen=True)
 class Block:
-    """Readings of both conditions, in pairs of rounds: the first two of each are the first round's."""
+    """Readings of both conditions: each round has two consecutive readings of each condition."""
 
     before: list[Reading] = field(default_factory=list)
     after: list[Reading] = field(default_factory=list)
 
     def difference(self, handshakes: tuple[Handshake, Handshake], figure: Figure) -> float | None:
-        """Of the logarithms: the median of the rounds'. None where a reading lacks it, or is not positive."""
+        """Median difference of logarithms over the rounds. None if a reading is missing or not positive."""
         sides = (_series(self.before, handshakes[0], figure), _series(self.after, handshakes[1], figure))
         logs = [logarithms(side) for side in sides if len(side) == len(self.before)]
         if len(logs) < 2 or logs[0] is None or logs[1] is None:
@@ -148,7 +149,7 @@ class Block:
 def measured_blocks(
     before: Condition, after: Condition, blocks: int, progress: Progress
 ) -> tuple[list[Block], str | None]:
-    """Blocks of both conditions, and why their times cannot be compared. Raises `ShakedownError`."""
+    """Blocks of both conditions, and the reason if times cannot be compared. Raises `ShakedownError`."""
     found: list[Block] = []
     clocks: set[tuple[str, str]] = set()
 
@@ -163,9 +164,9 @@ def measured_blocks(
         for number in range(blocks):
             progress(number, f"block {number + 1} of {blocks}")
             with ExitStack() as stack:
-                # Counts, which do not vary, are those of the first block.
+                # Counts do not vary, so only the first block measures them.
                 request = TIMES if number else ""
-                # In turn, too: what is started second may lie elsewhere.
+                # Alternates, because the memory layout may depend on the order in which processes start.
                 readers = {
                     letter: partial(read, stack.enter_context(conditions[letter].worker(request)))
                     for letter in ("AB" if number % 2 == 0 else "BA")
@@ -203,7 +204,7 @@ def _table(measured: Sequence[Measurement]) -> pl.DataFrame:
 def compared(
     before: str, after: str, blocks: Sequence[Block], *, rules: Method, reason: str | None = None
 ) -> Comparison:
-    """The verdicts of measured blocks; `reason` is why times cannot be compared."""
+    """The verdicts of measured blocks; `reason`: why times cannot be compared."""
     pairs: list[Pair] = []
     for names in paired(list(blocks[0].before[0]), list(blocks[0].after[0])):
         figures = (
@@ -217,7 +218,7 @@ def compared(
             figures: tuple[Figures, Figures] = figures,
         ) -> Pair | None:
             if figure.quantity != "time":
-                # Counted once a process.
+                # Counts have one reading per process.
                 reason = "counted without a seed"
                 return Pair(names, figure, figures[0][figure], figures[1][figure], reason=reason)
             differences = [block.difference(names, figure) for block in blocks]
@@ -231,7 +232,7 @@ def compared(
 
 
 def paired(before: Sequence[Handshake], after: Sequence[Handshake]) -> list[tuple[Handshake, Handshake]]:
-    """The same handshakes where both conditions are of the same; else in their order. Raises `InputError`."""
+    """Pairs equal handshakes if both conditions have the same; otherwise by order. Raises `InputError`."""
     if set(before) == set(after):
         return [(one, one) for one in before]
     if len(before) != len(after):
@@ -247,7 +248,7 @@ def _series(readings: Sequence[Reading], handshake: Handshake, figure: Figure) -
 
 
 def medians(readings: Sequence[Reading], handshake: Handshake) -> Figures:
-    """The figures of the first reading, each the median of all that have it."""
+    """The figures of the first reading, each with its median over all readings."""
     return {
         figure: replace(one, median=statistics.median(_series(readings, handshake, figure)))
         for figure, one in readings[0][handshake].items()

@@ -1,4 +1,4 @@
-"""Checked budgets for CI systems: Markdown for a job's summary, and JUnit's XML."""
+"""Checked budgets for CI systems: Markdown for a job's summary, and JUnit XML."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def markdown(checked: Sequence[CheckedLimit]) -> str:
 
 
 def junit(checked: Iterable[CheckedLimit]) -> str:
-    """JUnit's XML: a test suite a handshake, a test case a limit, each of a name of its own."""
+    """JUnit XML, with one test suite per handshake and one test case with a unique name per limit."""
     root = ElementTree.Element("testsuites", name="shakedown check")
     suites: dict[str, list[CheckedLimit]] = {}
     for one in checked:

@@ -22,7 +22,7 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Shift:
-    """A shift of logarithms, and its interval: infinite where there are too few readings for the level."""
+    """A shift of logarithms, and its interval, which is infinite with too few readings for the level."""
 
     estimate: float
     lower: float
@@ -33,7 +33,7 @@ class Shift:
 
 
 def paired(differences: Sequence[float], level: float) -> Shift:
-    """The shift of pairs, from each pair's difference; `level` is the interval's."""
+    """The shift of pairs, from each pair's difference; `level` is the confidence level."""
     values = np.asarray(differences, dtype=float)
     first, second = np.triu_indices(len(values))
     averages = np.sort((values[first] + values[second]) / 2)
@@ -41,7 +41,7 @@ def paired(differences: Sequence[float], level: float) -> Shift:
 
 
 def unpaired(before: Sequence[float], after: Sequence[float], level: float) -> Shift:
-    """The shift from one group to another that is independent of it."""
+    """The shift between two independent groups."""
     one, other = np.asarray(before, dtype=float), np.asarray(after, dtype=float)
     differences = np.sort((other[:, None] - one[None, :]).ravel())
     return _shift(differences, _rank_sums(len(one), len(other)), level)
@@ -70,7 +70,7 @@ def _shift(sorted_: Values, null: Values, level: float) -> Shift:
 
 @cache
 def _signed_ranks(n: int) -> Values:
-    """How the sum of the positive ranks of n differences is distributed around 0."""
+    """Distribution of the sum of positive ranks of n differences that are symmetric around 0."""
     chances = np.ones(1)
     for rank in range(1, n + 1):
         chances = (np.pad(chances, (0, rank)) + np.pad(chances, (rank, 0))) / 2
@@ -79,7 +79,7 @@ def _signed_ranks(n: int) -> Values:
 
 @cache
 def _rank_sums(n: int, m: int) -> Values:
-    """How many of the n m differences are positive where both groups are alike."""
+    """Distribution of the number of positive differences (of n m) if both groups have one distribution."""
     # Of the i + j values, the largest is one of the j with probability j / (i + j), and then above all i.
     table: dict[tuple[int, int], Values] = {}
     for i in range(n + 1):

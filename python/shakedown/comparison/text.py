@@ -1,4 +1,4 @@
-"""A comparison in words and as Markdown."""
+"""A comparison as text and as Markdown."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shakedown.schema.comparison import VERDICTS, Compared, Comparison
 
 
 def decisive(rows: Sequence[Compared]) -> list[Compared]:
-    """What is shown unless all is asked for: whatever differs, and the times of handshakes that both have."""
+    """The rows that are shown by default: all that differ, and the times of common handshakes."""
 
     def is_total_time(row: Compared) -> bool:
         return row.level == "handshake" and row.quantity == "time" and None not in (row.before, row.after)
@@ -25,7 +25,7 @@ def decisive(rows: Sequence[Compared]) -> list[Compared]:
 
 
 def lacking(comparison: Comparison) -> list[str]:
-    """The handshakes that one condition alone has, a line each."""
+    """One line per handshake that only one condition has."""
     names = dict.fromkeys(
         f"only in {comparison.before if row.after is None else comparison.after}: {row.suite} ({row.stacks})"
         for row in comparison.rows
@@ -35,7 +35,7 @@ def lacking(comparison: Comparison) -> list[str]:
 
 
 def summary(comparison: Comparison) -> str:
-    """How many figures have which verdict, and why."""
+    """The number of figures by verdict, with reasons."""
     words = []
     for verdict in VERDICTS:
         rows = [row for row in comparison.rows if row.verdict == verdict]

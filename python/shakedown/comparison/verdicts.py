@@ -20,7 +20,7 @@ from shakedown.schema.comparison import Compared, Comparison, Method, Verdict
 COUNT_MARGIN = 0.001
 """Counts whose relative difference is smaller are equivalent: repetitions of one build differ by 0.03 %."""
 COUNT_SLACK = 32
-"""Instructions: in one run of six, WTLS's counts differ by 19, for any message or operation."""
+"""Absolute difference of instructions that is equivalent: one run in six of WTLS differs by 19."""
 ENCODING_BYTES = 2
 """The DER encodings of two signatures usually differ by at most this."""
 MIN_TIME_US = 1.0
@@ -64,7 +64,7 @@ class Pair:
 
 
 def comparison(before: str, after: str, pairs: Sequence[Pair], rules: Method) -> Comparison:
-    """The verdict on each figure, from simultaneous intervals, and by which rules."""
+    """The verdict on each figure, from simultaneous intervals, and the rules."""
     level = 1 - rules.alpha / max(1, sum(one.is_tested for one in pairs))
     rows = tuple(_tested(one, level, rules) if one.is_tested else _counted(one) for one in pairs)
     return Comparison(before=before, after=after, method=rules, rows=rows)
@@ -148,8 +148,8 @@ def pairs_of(
     varying: Callable[[Figure], Pair | None],
     reason: str | None,
 ) -> Iterator[Pair]:
-    """The figures of two handshakes. `varying` pairs readings of a time, or of a count that varies, where
-    there are any; `reason` is why these are not comparable.
+    """The figures of two handshakes. `varying` pairs readings of a time, or of a count that varies, if there
+    are any; `reason`: why these are not comparable.
     """
     for figure in sorted(dict.fromkeys([*before, *after]), key=lambda one: not one.is_whole):
         one, other = before.get(figure), after.get(figure)

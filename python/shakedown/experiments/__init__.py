@@ -1,1 +1,1 @@
-"""Experiments: their files, the kinds of figures they make, and what runs them here or on a cluster."""
+"""Experiments: their files, the kinds of figures, and running them on this machine or on a cluster."""

@@ -1,4 +1,4 @@
-"""Generators of a load on the workers of a Dask cluster: one job a worker, none of which runs twice."""
+"""Load generators on the workers of a Dask cluster: one job per worker, none of which runs twice."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ GeneratorJob = Callable[[Callable[..., None]], T]
 
 
 class Generators:
-    """All workers of a Dask cluster at once: a job on each, none of which runs twice."""
+    """Load generators on all workers of a Dask cluster: one job on each, none of which runs twice."""
 
     def __init__(self, client: Client) -> None:
-        """Raises `ShakedownError` where a worker has another version of this program."""
+        """Raises `ShakedownError` if a worker has another version of this program."""
         check_client(client)
         self.client = client
         check_workers(client)
@@ -97,7 +97,7 @@ class Generators:
         return found
 
     def _await(self, futures: Sequence[Any], signals: Sequence[float]) -> None:
-        """Returns when all are done or a signal has come; raises what a job raises."""
+        """Waits until all jobs are done or a signal arrives. Raises a job's error."""
         while not signals and not all(future.done() for future in futures):
             for future in futures:
                 if future.status == "error":
@@ -140,9 +140,9 @@ def _stop(run: str) -> None:
 
 
 def _generated(job: GeneratorJob[T], run: str) -> T | None:
-    """What a job finds; None where it was stopped before it had anything.
+    """Runs a job; returns its result, or None if it was stopped without a result.
 
-    It is stopped, too, where its client or its scheduler has gone.
+    The job is also stopped if its client or its scheduler is lost.
     """
     from distributed import Status, get_worker
 

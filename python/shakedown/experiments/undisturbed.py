@@ -15,8 +15,8 @@ LOOK_EVERY_S = 0.2
 
 
 class Undisturbed:
-    """Work that Ctrl-C and SIGTERM do not reach, neither it nor the processes that it starts: it runs in a
-    thread that blocks them, and they inherit that. The waiting thread receives it.
+    """Runs work in a thread that blocks SIGINT and SIGTERM; processes that the work starts inherit the
+    blocked signals. The waiting thread receives them.
     """
 
     def __init__(self, work: Callable[[], Any]) -> None:
@@ -36,12 +36,12 @@ class Undisturbed:
             self._raised = error
 
     def is_over(self, timeout_s: float) -> bool:
-        """Waits for its end, but not longer than that."""
+        """Waits at most `timeout_s` for the end of the work; returns whether it has ended."""
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
     def result(self) -> Any:  # noqa: ANN401 - what the work returns
-        """Waits for its end. Raises what it raised, and `KeyboardInterrupt`."""
+        """Waits for the end of the work. Raises the work's error, and `KeyboardInterrupt`."""
         while not self.is_over(LOOK_EVERY_S):
             pass
         if self._raised is not None:
@@ -50,11 +50,11 @@ class Undisturbed:
 
 
 def to_the_end(work: Callable[[], Any], others: Container[int | None], *, hurry: bool = False) -> None:
-    """Does work; Ctrl-C is raised only once it is done. It, or hurry, kills the processes that are not
-    others', for which it may wait.
+    """Runs work to its end; Ctrl-C is raised afterwards. Ctrl-C or `hurry` kills this process's children
+    except `others`, because the work may wait for them.
 
-    If it were interrupted, Dask would start it again at the end of the program while a thread still executes
-    it.
+    If the work were interrupted, Dask would start it again at the end of the program, while a thread still
+    executes it.
     """
     with noted() as signals:
         doing = Undisturbed(work)

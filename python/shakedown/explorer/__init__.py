@@ -1,1 +1,1 @@
-"""A local page with live controls over predictions and simulations: what `shakedown explore` serves."""
+"""A local page with live controls over predictions and simulations, served by `shakedown explore`."""

@@ -47,7 +47,7 @@ COLUMNS = {
         *("utilisation", "failed", "recovery_s", "energy_mean_j", "wake_tail_j"),
     ),
 }
-"""The columns of the commands' tables that fit beside the controls."""
+"""The columns of the commands' tables that fit next to the controls."""
 
 _answered: deque[tuple[object, ...]] = deque(maxlen=1)
 """The inputs of the last precise answer. Its replays are cached, so a precise answer to the same inputs is as
@@ -160,7 +160,7 @@ def _densities(ready: Sequence[Distribution | None]) -> dict[str, Any]:
     if not known:
         return {"edges_s": [], "shares": [None for _ in ready]}
     low_s, high_s = min(one.quantile(0.0) for one in known), max(one.quantile(0.99) for one in known)
-    # A constant time needs an interval, too.
+    # A constant time also needs an interval.
     margin_s = max(high_s - low_s, 0.01 * high_s) / BINS
     edges_s = np.linspace(low_s - margin_s, high_s + margin_s, BINS + 1)
     return {

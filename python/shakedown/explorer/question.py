@@ -20,11 +20,11 @@ from shakedown.simulation.arrivals import FROM_FILE, KINDS
 
 MAX_SUITES = 12
 MAX_CLIENTS = 100_000
-"""What is simulated while somebody waits; the command `simulate` takes more."""
+"""Limit of simulated clients, because the user waits; the command `simulate` accepts more."""
 MAX_REPLICATIONS = 10
-"""Of the fleet, for the figures that the page shows in the end and the commands print."""
+"""Limit of the fleet's replications, for the final figures on the page, which the commands also print."""
 REFUSED_ARRIVALS = (*FROM_FILE, "diurnal")
-"""Those of a day determine the number of clients, which is beyond what a page simulates."""
+"""Arrivals from files are refused. Those of a day determine a number of clients above `MAX_CLIENTS`."""
 
 Share = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
@@ -34,15 +34,15 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     """The controls of the page.
 
     Attributes:
-        suites: what is compared.
-        device, server_device, bearer: profiles by name. Paths are refused: a page reads no files.
-        loss: share of packets lost in both directions in place of the profile's; None: the profile's.
-        congestion: congestion control of both hosts in place of the profile's; empty: the profile's.
+        suites: the compared suites.
+        device, server_device, bearer: names of profiles. Paths are refused: a page reads no files.
+        loss: loss rate of both directions; None: the profile's.
+        congestion: congestion control of both hosts; empty: the profile's.
         rate_per_s: handshakes per second at the server, for the prediction.
-        server_software: what the server runs, by name.
-        server_workers: the server's workers.
-        from_idle: the radio begins idle.
-        cells: how many cells the clients share; None: each has a link of its own.
+        server_software: name of the server's software.
+        server_workers: number of the server's workers.
+        from_idle: the radio is idle at first.
+        cells: number of cells that the clients share; None: each client has its own link.
         arrivals, clients, resumption, seed: the simulated fleet.
     """
 
@@ -68,13 +68,13 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     @property
     def network(self) -> str:
-        """The bearer with its loss and hosts, as every command takes it."""
+        """The bearer's name with loss rate and congestion control, as for commands."""
         loss = None if self.loss is None else f"{self.loss:g}"
         return changed_bearer(self.bearer, loss=loss, congestion=self.congestion or None)
 
     @property
     def replications(self) -> int:
-        """How often the fleet is simulated; each time with `clients`."""
+        """Number of replications of the fleet, each with `clients`."""
         return min(MAX_REPLICATIONS, MAX_CLIENTS // self.clients)
 
     def commands(self) -> dict[str, str]:
@@ -130,10 +130,10 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 
 def first_view(results: Path) -> tuple[str, Path | None]:
-    """The query of a results folder's suites, first device and first bearer, and its report where it has one.
+    """The query for a results folder's suites, first device and first bearer, and its report if there is one.
 
     Raises:
-        InputError: where it is no results folder.
+        InputError: if it is not a results folder.
     """
     from shakedown.results.folder import load_results
 
@@ -151,10 +151,10 @@ def first_view(results: Path) -> tuple[str, Path | None]:
 
 
 def asked(query: Mapping[str, Sequence[str]]) -> Question:
-    """The question of an address, as `urllib.parse.parse_qs` reads it.
+    """Converts an address's query (from `urllib.parse.parse_qs`) to a question.
 
     Raises:
-        InputError: for an unknown control, or a value that it does not take.
+        InputError: for an unknown control, or an invalid value.
     """
     given = {name: tuple(values) if name == "suites" else values[-1] for name, values in query.items()}
     try:

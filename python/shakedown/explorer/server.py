@@ -1,8 +1,8 @@
 """The page's server: read-only, on loopback, with a secret in the address.
 
-The standard library's server is enough for one person on one machine. Every request must carry the secret
-(so another user of the machine gets nothing) and name this host (so a page of another site gets nothing by
-a name that it lets point here).
+The standard library's server is sufficient for one user on one machine. Every request must contain the
+secret, so other users of the machine have no access. Its Host header must name this host, which prevents
+access by other sites' pages through DNS rebinding.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from shakedown.explorer.question import Question, asked
 from shakedown.reporting.charts.theme import stylesheet_variables
 
 TIMEOUT_S = 30.0
-"""After which a connection that sends nothing is closed."""
+"""Timeout of a connection without requests."""
 
 MAX_AT_ONCE = 4
-"""Answers computed at once; further requests wait."""
+"""Limit of concurrent computations; further requests wait."""
 
 PAGE = {"/": ("index.html", "text/html"), "/explorer.css": ("explorer.css", "text/css")}
 SCRIPTS = "text/javascript"
@@ -42,7 +42,7 @@ POLICY = (
     "connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 )
 REPORT_POLICY = "sandbox allow-scripts allow-downloads"
-"""A results folder may be anybody's: its report gets an origin of its own, not the explorer's."""
+"""A results folder is untrusted, so its report has a separate origin."""
 
 
 class Explorer(ThreadingHTTPServer):
@@ -51,10 +51,10 @@ class Explorer(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self, port: int = 0, report: Path | None = None, query: str = "") -> None:
-        """Listens at once. ``query`` is the first view, ``report`` a report to be shown beside it.
+        """Starts to listen. ``query`` is the first view, ``report`` a report that the page links to.
 
         Raises:
-            OSError: where the port is taken.
+            OSError: if the port is in use.
         """
         super().__init__(("127.0.0.1", port), _Handler)
         self.secret = secrets.token_urlsafe(24)
@@ -64,7 +64,7 @@ class Explorer(ThreadingHTTPServer):
         self.url = f"http://127.0.0.1:{self.server_port}/?token={self.secret}{query and '&' + query}"
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - the base class's
-        """A browser that goes away is no error; anything else is."""
+        """Ignores errors due to closed connections."""
         if not isinstance(sys.exception(), ConnectionError | TimeoutError):
             super().handle_error(request, client_address)
 
@@ -75,7 +75,7 @@ class _Handler(BaseHTTPRequestHandler):
     server_version, sys_version = "shakedown", ""
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing: the terminal belongs to the command."""
+        """Logs nothing, because the terminal is for the command's output."""
 
     def do_GET(self) -> None:
         path, _, given_query = self.path.partition("?")
@@ -87,7 +87,7 @@ class _Handler(BaseHTTPRequestHandler):
                 HTTPStatus.FORBIDDEN, b"this server answers to its loopback address only", "text/plain"
             )
         elif path in ("/explorer.js", "/vega.js", "/explorer.css"):
-            # The page's own parts say nothing; a script tag cannot send a header.
+            # These files contain no data, and a script tag cannot send the secret in a header.
             self._part(path)
         elif not hmac.compare_digest(given.encode(), self.server.secret.encode()):
             text = b"the address lacks its token; use the one that `shakedown explore` printed"
@@ -114,7 +114,7 @@ class _Handler(BaseHTTPRequestHandler):
         name, kind = PAGE.get(path, ("explorer.js", SCRIPTS))
         body = files(__package__).joinpath("page", name).read_bytes()
         if name == "explorer.css":
-            # The report's colours.
+            # Adds the colours of the report.
             body = stylesheet_variables().encode() + body
         self._send(HTTPStatus.OK, body, kind)
 
@@ -140,7 +140,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._json(HTTPStatus.OK, found)
 
     def _is_alone(self) -> bool:
-        """Whether the browser has closed the connection, and so wants no answer any more."""
+        """Whether the browser has closed the connection, so that no answer is needed."""
         waiting = select.poll()
         waiting.register(self.connection, select.POLLIN)
         return bool(waiting.poll(0)) and not self.connection.recv(1, socket.MSG_PEEK)
@@ -161,14 +161,14 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _simulated(question: Question, replications: str) -> object:
-    """A simulation within what may be computed while somebody waits."""
+    """A simulation with a limited number of replications."""
     wanted = int(replications) if re.fullmatch("[0-9]{1,9}", replications) else 1
     return answers.simulated(question, max(1, min(wanted, question.replications)))
 
 
 @functools.cache
 def _vega() -> bytes:
-    """Vega-Lite and its runtime, from the package that draws the report's figures."""
+    """Vega-Lite and its runtime, from the package that renders the report's figures."""
     import vl_convert
 
     return bytes(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"), "utf-8")

@@ -1,1 +1,1 @@
-"""What runs on real sockets and wall clocks."""
+"""Code that uses real sockets and wall clocks."""

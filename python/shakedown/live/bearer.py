@@ -1,4 +1,4 @@
-"""Bearers that are emulated: profiles as the core takes them, commands behind them, and their own figures."""
+"""Emulated bearers: converting profiles for the core, running commands behind bearers, and measuring them."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from shakedown.schema.bearer import BearerCheck, BearerFigure, BearerReport
 from shakedown.schema.profiles import BearerWay
 
 CONGESTION_CONTROL = "reno"
-"""That of the models, and the one that every Linux has."""
+"""The congestion control of the models, which is available on every Linux."""
 
 DEFAULT_QUEUE_BYTES = 1 << 22
-"""Depth of a queue that a profile says nothing of: memory is bounded whatever a profile leaves out."""
+"""Default length of a queue, so that memory is bounded if the profile does not define it."""
 
 
 class BearerError(ShakedownError):
-    """No bearer, or no command behind it."""
+    """The bearer, or the command behind it, cannot be started."""
 
     def __init__(self, message: str, exit_status: int) -> None:
         super().__init__(message)
@@ -33,9 +33,9 @@ class BearerError(ShakedownError):
 
 
 def link_plan(bearer: Bearer, seed: int) -> dict[str, Any]:
-    """A profile as ``LinkPlan`` of ``crates/live/src/bearer/packet.rs`` reads it.
+    """Converts a profile to ``LinkPlan`` of ``crates/live/src/bearer/packet.rs``.
 
-    A radio's set-up from idle is left out, as it is in ``ready_s`` of the models: the radio is up.
+    The radio's set-up from idle is omitted, as in ``ready_s`` of the models: the radio is connected.
     """
     from shakedown.prediction.spec import bearer_spec
 
@@ -60,19 +60,19 @@ def run_behind(
     """Runs a command behind an emulated bearer until it ends.
 
     Args:
-        bearer: which one.
+        bearer: the bearer to emulate.
         command: program and arguments.
-        pair: a command for a shell at the far end, in place of the servers on this host's loopback.
-        seed: names every random draw of the bearer.
-        pcap: capture of what the client's interface sees; `replace` says whether it may replace a file.
-        congestion_control: of TCP at both ends.
-        linger_s: for how long data of connections that the command left open may still arrive.
+        pair: a shell command for the far end, instead of the servers on this host's loopback.
+        seed: seed of the bearer's random numbers.
+        pcap: capture of the client's interface; with `replace`, an existing file is replaced.
+        congestion_control: that of TCP at both ends.
+        linger_s: time for which data of connections that the command left open may still arrive.
 
     Returns:
-        The command's exit status (128 and the signal that ended it), and what the bearer did.
+        The command's exit status (128 plus the signal that ended it), and the bearer's packets and errors.
 
     Raises:
-        BearerError: one line on what is missing and how to enable it.
+        BearerError: with one line that explains what is missing and how to enable it.
     """
     plan: dict[str, Any] = {
         "link": link_plan(bearer, seed),
@@ -85,7 +85,7 @@ def run_behind(
     }
     with nullcontext() if pcap is None else writing(pcap, replace=replace) as capture:
         if capture is not None:
-            # The core writes into the draft, which has its name once it is whole.
+            # The core writes into the draft, which is renamed when it is complete.
             plan |= {"pcap": str(capture.temp_path), "replace": True}
         try:
             with _one_line():
@@ -99,15 +99,15 @@ def run_behind(
 
 
 def check(bearer: Bearer, *, seed: int = 0, seconds: float = 5.0) -> BearerCheck:
-    """Measures an emulated bearer with packets of its own, and compares it with its profile.
+    """Measures an emulated bearer with probe packets, and compares it with its profile.
 
     Args:
-        bearer: which one.
-        seed: names every random draw of the bearer.
-        seconds: for each of three parts: delay, rate up, rate down.
+        bearer: the bearer to emulate.
+        seed: seed of the bearer's random numbers.
+        seconds: duration of each of three parts: delay, rate up, rate down.
 
     Raises:
-        BearerError: one line on what is missing and how to enable it.
+        BearerError: with one line that explains what is missing and how to enable it.
     """
     with _one_line():
         found = extension().bearer_check({"link": link_plan(bearer, seed), "seconds": seconds})
@@ -125,7 +125,7 @@ def check(bearer: Bearer, *, seed: int = 0, seconds: float = 5.0) -> BearerCheck
 
 
 def _expected(way: BearerWay, figure: str, wire_bytes: int) -> float:
-    """What the profile says of a figure, packets of a length on the link given."""
+    """The profile's value of a figure, for packets of `wire_bytes` on the link."""
     sending_s = 8.0 * wire_bytes / way.rate_bits_per_s
     if figure == "one_way_s":
         return sending_s + distribution(way.delay).mean
@@ -136,10 +136,12 @@ def _expected(way: BearerWay, figure: str, wire_bytes: int) -> float:
 
 
 def _deviation(figure: dict[str, Any], profile: float) -> float | None:
-    """How far the bearer is from its profile: its clock's error on these packets, times its draws'.
+    """The relative deviation of the bearer from its profile: the timing error on these packets, times the
+    error of the random numbers.
 
-    A mean over few packets that draw their delays is far from the profile's by chance; the ratio to what was
-    drawn for the same packets is not. Loss is decided by draws alone. None where the profile's figure is 0.
+    A mean over few packets with random delays may differ from the profile's by chance; its ratio to the
+    delays drawn for the same packets does not. Loss depends only on random numbers. None if the profile's
+    figure is 0.
     """
     if profile == 0.0:
         return None

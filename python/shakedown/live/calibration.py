@@ -114,7 +114,7 @@ def calibrate(
         watch = Watch(speed)
 
         def measure() -> float:
-            """Runs a round. Returns the cost of a connection."""
+            """Runs a round; returns the cost of a connection."""
             nonlocal handshakes, sleeps, clients_s
             books, completed = [usage(processes)], []
             for duration_s in (BEGINNING_S, seconds):
@@ -185,8 +185,8 @@ def calibrate(
 
 
 def _loops(processes: frozenset[int]) -> contextlib.AbstractContextManager[Meter | None]:
-    """Loops beside the server on each processor that it may use, which show how fast these are; None where
-    that is not known, as of a server elsewhere.
+    """Runs loops beside the server, on each processor that it may use, which measure the processors' speed.
+    None if these are unknown, as for a server on another machine.
     """
     there = allowed(processes)
     return shared(there) if there else contextlib.nullcontext()

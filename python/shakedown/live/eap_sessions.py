@@ -1,10 +1,10 @@
 """Sessions of `eap serve` in SQLite, so that peers can resume them after a restart or crash.
 
-A session holds the secrets that peer and server share, and the peer's certificate. A server of the same
-suite, certificate and roots gives it to a peer that offers its ID, for a day from the full authentication; a
-resumption does not prolong that. The core refuses it when the peer's certificates have ended. The file
-survives the death of the process; sessions of the last moments before a power failure may be missing, and
-cost their peers a full handshake.
+A session contains the secrets that peer and server share, and the peer's certificate. A server with the same
+suite, certificate and roots resumes the session of a peer that offers its ID, within a day after the full
+authentication; a resumption does not extend this time. The core refuses it if the peer's certificates have
+expired. The file survives a crash of the process. The last sessions before a power failure may be lost; their
+peers then need a full handshake.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from shakedown.live.state_file import StateFile
 
 MAX_AGE_S = 24 * 3600
 MAX_SESSIONS = 100_000
-"""More push out the oldest."""
+"""If there are more, the oldest are removed."""
 PRUNE_EVERY = 1000
 
 
 class EapSessions(StateFile):
-    """One server's file, locked meanwhile."""
+    """One server's file, which is locked while it is open."""
 
     APPLICATION = 0x53684570  # ShEp
     LAYOUT = 1
@@ -38,19 +38,19 @@ class EapSessions(StateFile):
     def __init__(
         self, path: str | Path, *, max_sessions: int = MAX_SESSIONS, clock: Callable[[], float] = time.time
     ) -> None:
-        """Opens a file, or begins one; `clock` gives seconds since 1970. Raises `InputError`."""
+        """Opens or creates a file; `clock` returns seconds since 1970. Raises `InputError`."""
         super().__init__(path)
         self.failure: str | None = None
-        """The first thing that went wrong with the file while it served; peers then authenticate in full."""
+        """The first error of the file during service; peers then need a full authentication."""
         self._max_sessions = max_sessions
         self._clock = clock
         self._since_pruned = 0
         self._prune()
 
     def put(self, session: bytes, bound: bytes, secret: bytes, made_s: int) -> None:
-        """Keeps a session, if it can.
+        """Stores a session; an error is recorded in `failure`.
 
-        `bound` stands for all that it depends on; `made_s` is the time of the full authentication behind it,
+        `bound` identifies the suite, certificate and roots; `made_s` is the time of the full authentication,
         in seconds since 1970.
         """
         try:
@@ -65,10 +65,10 @@ class EapSessions(StateFile):
             self._fail(error)
 
     def get(self, session: bytes, bound: bytes) -> bytes | None:
-        """A session that is not too old, of a server with the same `bound`.
+        """A session that has not expired, of a server with the same `bound`.
 
-        One that was made later than now is of a clock that has been set back since: its age is not known, nor
-        will be when the clock has caught up with it. So it is forgotten.
+        If a session's time is in the future, the clock has been set back, and the session's age is unknown,
+        also later. Such a session is removed.
         """
         now_s = int(self._clock())
         try:

@@ -1,4 +1,4 @@
-"""A bearer profile from a measured path: what was measured, and what had to be assumed."""
+"""Writes a bearer profile from a measured path, with the measured and the assumed values."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ MAX_LOSS = 0.9
 
 
 def one_way_ms(figures: PathFigures) -> list[tuple[float, float]]:
-    """Quantiles of the delay one way that does not depend on size, taken as half the round trip's.
+    """Quantiles of the one-way delay that does not depend on size: half of the round-trip time.
 
-    A ping's own time on both rates is taken off first.
+    The transmission time of a ping at both rates is subtracted first.
     """
     import numpy as np
 

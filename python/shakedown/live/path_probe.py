@@ -1,8 +1,8 @@
 """Measures a real path with datagrams, between `measure` at the near end and `reflect` at the far end.
 
-A reflector's responses are no longer than the requests. It sends a train of packets only to a client that
-has returned a cookie, and so has shown that it receives at its address; and no longer a train than that
-client has sent before. Therefore a forged sender address cannot be used for amplification.
+A reflector's responses are not longer than the requests. It sends a train of packets only to a client that
+has returned a cookie, which proves that the client receives packets at its address. The train has at most as
+many packets as the client has sent. So a forged sender address cannot be used for amplification.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ SHORT_TRAIN = 24
 MAX_TRAIN = 20_000
 MAX_TRAIN_SECONDS = 30.0
 MIN_SPAN_NS, MAX_SPAN_NS = 1000, 120 * 10**9
-"""From the first packet of a train to the last that is waited for."""
+"""Limits of the time from a train's first packet to its last."""
 MAX_PEERS = 64
 PEER_IDLE_S = 60.0
 ANSWER_WITHIN_S = 8.0
-"""Three times the round trip of the slowest bearer that ships."""
+"""Three times the round trip of the slowest bearer in the package."""
 
 
 def address(text: str) -> tuple[str, int]:
@@ -49,13 +49,13 @@ def address(text: str) -> tuple[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class PathFigures:
-    """What was measured.
+    """The measured figures of a path.
 
     Attributes:
-        round_trips_s: of every ping that came back, in order.
-        pings: sent; pings_received: by the reflector, None if unknown.
-        up_bits_per_s, down_bits_per_s: of network-layer packets, by the spacing of a train's.
-        mtu_bytes: the kernel's for this path.
+        round_trips_s: round-trip times of all answered pings, in order.
+        pings, pings_received: pings sent, and those received by the reflector (None if unknown).
+        up_bits_per_s, down_bits_per_s: rates of network-layer packets, by the spacing of a train's packets.
+        mtu_bytes: the kernel's path MTU.
     """
 
     round_trips_s: tuple[float, ...]
@@ -80,7 +80,7 @@ class PathFigures:
 
 @dataclass(slots=True)
 class _Peer:
-    """What a reflector holds of a client: bounded, and forgotten when it is silent."""
+    """A reflector's state of a client: limited, and removed after silence."""
 
     cookie: bytes
     seen_s: float
@@ -95,7 +95,7 @@ class Reflector:
     """Responds to `measure`, until it is stopped."""
 
     def __init__(self, address: tuple[str, int]) -> None:
-        """Binds the address; `InputError` where that cannot be."""
+        """Binds the address. Raises `InputError` if this fails."""
         try:
             family, _, _, _, found = socket.getaddrinfo(*address, type=socket.SOCK_DGRAM)[0]
             self.socket = socket.socket(family, socket.SOCK_DGRAM)
@@ -112,7 +112,7 @@ class Reflector:
         return int(self.socket.getsockname()[1])
 
     def serve(self, stop: Callable[[], bool]) -> None:
-        """Answers until `stop()` is true, which is asked every 0.2 s and after each packet; then closes."""
+        """Answers until `stop()` returns true; calls it every 0.2 s and after each packet."""
         with self.socket:
             while not stop():
                 if select.select([self.socket], [], [], 0.2)[0]:
@@ -150,7 +150,7 @@ class Reflector:
             self._begin_train(address, cookie, count, value)
 
     def _begin_train(self, address: tuple[object, ...], cookie: bytes, count: int, gap_ns: int) -> None:
-        """Sends a train while others are answered: it may take half a minute. One at a time to a host."""
+        """Sends a train in a thread, because it may take half a minute; one at a time to each host."""
         self.trains = {host: train for host, train in self.trains.items() if train.is_alive()}
         host = address[0]
         if host not in self.trains and len(self.trains) < MAX_PEERS:
@@ -169,11 +169,11 @@ class Reflector:
         try:
             self.socket.sendto(data, address)
         except OSError:
-            return  # lost, as datagrams are
+            return  # like a lost datagram
 
 
 def _train(send: Callable[[bytes], object], kind: int, cookie: bytes, count: int, gap_ns: int) -> None:
-    """Packets of a train, each so long after the one before it (0: back to back)."""
+    """Sends a train of packets with gaps of `gap_ns` (0: back to back)."""
     gap_ns = min(gap_ns, int(MAX_TRAIN_SECONDS * 1e9 / max(count, 1)))
     begin_ns = time.monotonic_ns()
     for number in range(count):
@@ -239,9 +239,9 @@ def measure(
     """Measures the path to a reflector.
 
     Args:
-        host, port: where it listens.
-        seconds: for each of three parts: round trips, rate up, rate down.
-        progress: called with the part that begins.
+        host, port: the address of the reflector.
+        seconds: duration of each of three parts: round trips, rate up, rate down.
+        progress: called with the name of each part when it begins.
 
     Raises:
         InputError: for an invalid address.
@@ -261,7 +261,7 @@ def _measured(client: _Client, seconds: float, say: Callable[[str], None]) -> Pa
     up = _up(client, SHORT_TRAIN, 0)
     up = _up(client, *_longer(up, seconds))
     say("rate down")
-    # What it may be asked for is what it has received: the trains that went up, and one like them.
+    # The reflector sends at most as many packets as it has received: two trains, and one more of this length.
     down = _down(client, SHORT_TRAIN, 0)
     count, gap_ns = _longer(down, seconds)
     _train(client.socket.send, TRAIN_UP, client.cookie, min(count, MAX_TRAIN), gap_ns)
@@ -270,7 +270,7 @@ def _measured(client: _Client, seconds: float, say: Callable[[str], None]) -> Pa
 
 
 def _pings(client: _Client, seconds: float) -> tuple[list[float], int]:
-    """Round trips, one ping after another or 20 a second."""
+    """Round-trip times and the number of pings, which are sent every 50 ms."""
     found: dict[int, float] = {}
     sent: dict[int, int] = {}
     begin_s = time.monotonic()
@@ -303,7 +303,7 @@ def _pong(client: _Client, until_s: float, sent: dict[int, int], found: dict[int
 
 
 def _longer(rate_bits_per_s: float, seconds: float) -> tuple[int, int]:
-    """A train that keeps such a path busy for so long, a fifth faster than it is: packets, and ns between."""
+    """Number of packets and gap (ns) of a train that loads a path for `seconds`, at 1.2 times its rate."""
     bits = 8.0 * (TRAIN_PAYLOAD_BYTES + UDP_IP_BYTES)
     count = int(rate_bits_per_s * min(seconds, MAX_TRAIN_SECONDS) / bits)
     return max(SHORT_TRAIN, min(MAX_TRAIN, count)), int(bits / (1.2 * rate_bits_per_s) * 1e9)
@@ -332,7 +332,7 @@ def _down(client: _Client, count: int, gap_ns: int) -> float:
             last_ns = time.monotonic_ns()
             first_ns = first_ns or last_ns
             received += 1
-            # Whatever is lost, the train is over once nothing came for ten packets' time, or a second.
+            # The train has ended if no packet arrives within ten times the spacing, and at least a second.
             spacing_s = (last_ns - first_ns) * 1e-9 / max(1, received - 1)
             until_s = (
                 time.monotonic() + max(1.0, 10.0 * spacing_s) + (ANSWER_WITHIN_S if received < 2 else 0.0)
@@ -350,7 +350,7 @@ def _rate(client: _Client, packets: int, first_ns: int, last_ns: int) -> float:
 
 
 def _mtu(connected: socket.socket) -> int:
-    """The kernel's largest packet for a connected socket's path."""
+    """The kernel's path MTU of a connected socket."""
     level, option = (
         (socket.IPPROTO_IP, 14) if connected.family == socket.AF_INET else (socket.IPPROTO_IPV6, 24)
     )

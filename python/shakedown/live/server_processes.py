@@ -1,4 +1,4 @@
-"""A running server's processes on this machine: which they are, and what the kernel has booked to them."""
+"""Finds a running server's processes on this machine, and reads their CPU time from the kernel."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from shakedown.native.processors import placed, processors
 
 LISTENING = "0A"
 LOOK_S = 0.03
-"""Between two looks for processes that the server starts: one for a connection lives about as long."""
+"""Interval of the search for new processes; one that serves a single connection lives about as long."""
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What the kernel has booked to processes: CPU time of their threads, of all that they and children that
-    they awaited ever ran (in ticks of 10 ms), and how often their threads waited.
+    """The kernel's accounting of processes: CPU time of their present threads; CPU time of all their threads
+    and of children that they waited for, in ticks of 10 ms; and the number of their threads' sleeps.
     """
 
     ran_s: float
@@ -48,13 +48,13 @@ def usage(processes: frozenset[int]) -> Usage:
             stat = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
         except OSError:
             continue
-        # Fields 14 to 17 of proc(5), after a name that may hold anything.
+        # Fields 14 to 17 of proc(5), after a name that may contain any character.
         ticks += sum(map(int, stat.rpartition(")")[2].split()[11:15]))
     return Usage(ran_ns * 1e-9, ticks / os.sysconf("SC_CLK_TCK"), sleeps)
 
 
 def busy_s() -> float:
-    """What all programs and the kernel have run on this machine's processors (proc(5), `/proc/stat`)."""
+    """CPU time of all programs and the kernel on this machine (proc(5), `/proc/stat`)."""
     try:
         fields = Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()[1:9]
     except OSError:
@@ -64,8 +64,8 @@ def busy_s() -> float:
 
 
 def listening(host: str, port: str) -> frozenset[int]:
-    """This machine's processes that have a socket listening there, and their children; none where the host is
-    another, or where they are somebody else's.
+    """This machine's processes with a socket that listens at the address, and their children. Empty if the
+    host is another machine, or the processes belong to another user.
     """
     host = host.strip("[]")
     if not port.isdecimal() or not is_here(host):
@@ -97,7 +97,7 @@ def listening(host: str, port: str) -> frozenset[int]:
 
 
 def _children(processes: Collection[int], known: Collection[int] = ()) -> set[int]:
-    """Their children that there are now, less those that are known."""
+    """The present children of processes, without known ones."""
     found: set[int] = set()
     for one in Path("/proc").iterdir():
         if not one.name.isdecimal() or int(one.name) in known:
@@ -111,10 +111,10 @@ def _children(processes: Collection[int], known: Collection[int] = ()) -> set[in
 
 @contextlib.contextmanager
 def new_children(processes: frozenset[int]) -> Iterator[set[int]]:
-    """Children that the processes start meanwhile, as far as they are seen.
+    """Collects children that the processes start during the block, as far as polling finds them.
 
-    The kernel adds what a child ran to its parent where that waits for it, and nowhere where the parent
-    ignores how its children end.
+    The kernel adds a child's CPU time to its parent if the parent waits for it; the time is lost if the
+    parent ignores SIGCHLD.
     """
     seen: set[int] = set()
     ended = threading.Event()
@@ -133,7 +133,7 @@ def new_children(processes: frozenset[int]) -> Iterator[set[int]]:
 
 
 def _addresses(host: str) -> set[str]:
-    """Its addresses, and those for any, as `/proc/net/tcp` has them: words of four bytes, lowest first."""
+    """A host's and the wildcard addresses as in `/proc/net/tcp`: little-endian words of four bytes."""
 
     def as_listed(packed: bytes) -> str:
         words = (packed[at : at + 4] for at in range(0, len(packed), 4))
@@ -149,7 +149,7 @@ def _addresses(host: str) -> set[str]:
 
 
 def allowed(processes: Collection[int]) -> list[int]:
-    """The processors that they may use, as far as this process may use them too."""
+    """The processors that both the processes and this process may use."""
     there: set[int] = set()
     for process in processes:
         with contextlib.suppress(OSError):
@@ -162,7 +162,7 @@ def allowed(processes: Collection[int]) -> list[int]:
 
 
 def is_here(host: str) -> bool:
-    """Whether an address of the host is one of this machine's: one can be bound to."""
+    """Whether the host is this machine: a socket can be bound to one of its addresses."""
     try:
         addresses = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except OSError:

@@ -1,8 +1,7 @@
 """An SGSN's sessions and subscribers in SQLite, so that they survive a restart or crash.
 
-Each change is one transaction, on the disk before it returns: a resumption that was granted is never
-forgotten, else a session could be resumed more often than it may be. The core calls it from its threads, one
-call at a time.
+Each change is one transaction, which is on the disk before the call returns. So a granted resumption is never
+lost, and no session is resumed more often than allowed. The core's threads make one call at a time.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ Subscriber = tuple[str, str, bytes | None]
 
 
 class SgsnState(StateFile):
-    """One SGSN's file, locked meanwhile."""
+    """One SGSN's file, which is locked while it is open."""
 
     APPLICATION = 0x5368416B  # ShAk
     LAYOUT = 2
@@ -30,9 +29,9 @@ class SgsnState(StateFile):
     PRAGMAS = ("synchronous = FULL",)
 
     def session(self, session: bytes) -> Session | None:
-        """A session by its ID: secret, IMSI, home network, resumptions, last time in ns since 1970, basis.
+        """A session by its ID: secret, IMSI, home network, resumptions, last use (ns since 1970), basis.
 
-        The basis is a digest of the suite and the roots under which the session was made.
+        The basis is a digest of the suite and the roots with which the session was created.
         """
         found: Session | None = self._database.execute(
             "SELECT secret, imsi, home, resumptions, last_ns, basis FROM session WHERE id = ?", (session,)
@@ -49,7 +48,7 @@ class SgsnState(StateFile):
         last_ns: int,
         basis: bytes,
     ) -> None:
-        """Keeps a session, in place of any of this ID."""
+        """Stores a session; replaces one with the same ID."""
         self._database.execute(
             "INSERT OR REPLACE INTO session VALUES (?, ?, ?, ?, ?, ?, ?)",
             (session, secret, imsi, home, resumptions, last_ns, basis),
@@ -59,14 +58,14 @@ class SgsnState(StateFile):
         self._database.execute("DELETE FROM session WHERE id = ?", (session,))
 
     def subscriber(self, ptmsi: int) -> Subscriber | None:
-        """Whose a temporary identity is: IMSI, home network, session ID."""
+        """The subscriber with a temporary identity: IMSI, home network, session ID."""
         found: Subscriber | None = self._database.execute(
             "SELECT imsi, home, session FROM subscriber WHERE ptmsi = ?", (ptmsi,)
         ).fetchone()
         return found
 
     def keep_subscriber(self, ptmsi: int, imsi: str, home: str, session: bytes | None) -> None:
-        """Keeps a subscriber under a new temporary identity; older ones and other sessions are forgotten."""
+        """Stores a subscriber under a new temporary identity; removes older identities and other sessions."""
         self._all(
             ("DELETE FROM session WHERE imsi = ? AND id IS NOT ?", (imsi, session)),
             ("DELETE FROM subscriber WHERE imsi = ?", (imsi,)),
@@ -74,7 +73,7 @@ class SgsnState(StateFile):
         )
 
     def forget_subscriber(self, ptmsi: int) -> None:
-        """Forgets a subscriber, sessions included."""
+        """Removes a subscriber and its sessions."""
         self._all(
             (
                 "DELETE FROM session WHERE imsi IN (SELECT imsi FROM subscriber WHERE ptmsi = ?)",

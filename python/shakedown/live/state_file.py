@@ -1,4 +1,4 @@
-"""A server's state in SQLite, in a file that is its owner's alone and open to one process at a time."""
+"""A server's state in SQLite, in a file that only its owner can read, and only one process at a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shakedown.files.write import SPECIAL, is_special
 HEADER_BYTES = 100
 MAGIC = b"SQLite format 3\0"
 APPLICATION_AT = slice(68, 72)
-"""Of the header of SQLite's files (https://www.sqlite.org/fileformat2.html, section 1.3)."""
+"""In the header of SQLite's files (https://www.sqlite.org/fileformat2.html, section 1.3)."""
 
 
 def columns(database: sqlite3.Connection) -> set[tuple[str, str]]:
@@ -26,26 +26,26 @@ def columns(database: sqlite3.Connection) -> set[tuple[str, str]]:
 
 
 class StateFile:
-    """What `SgsnState` and `EapSessions` share: a file that is recognised, checked and locked."""
+    """The base of `SgsnState` and `EapSessions`: a file that is identified, checked and locked."""
 
     APPLICATION: int
-    """Tells the file from other programs' and from our others."""
+    """SQLite's application ID, which differs from those of other files."""
     LAYOUT: int
     WHAT: str
-    """In a line: `accepted: WHAT, or a new file`."""
+    """For errors: `accepted: WHAT, or a new file`."""
     TABLES: tuple[str, ...]
     WITHOUT_IT: str
-    """What a new file costs, in a line."""
+    """For errors: the consequence of a new file."""
     PRAGMAS: tuple[str, ...]
-    """How far a change is on the disk when it returns."""
+    """The durability of changes."""
 
     def __init__(self, path: str | Path) -> None:
-        """Opens a file, or begins one. Raises `InputError` where it is another program's, or in use;
-        `ShakedownError` where the disk is full.
+        """Opens or creates a file. Raises `InputError` if it belongs to another program or is in use, and
+        `ShakedownError` if the disk is full.
         """
         self._path = Path(path)
         if is_special(self._path):
-            # SQLite would make a file beside a device, whose mode is not ours to change.
+            # SQLite would create files next to a device, and its mode must not be changed.
             raise InputError(f"{path}: {SPECIAL}; accepted: {self.WHAT}, or a new file")
         try:
             self._keep_to_owner()
@@ -66,8 +66,8 @@ class StateFile:
     def _keep_to_owner(self) -> None:
         """Creates the file, or removes other users' permissions if it is ours or empty.
 
-        A reader of the secrets of sessions can resume them: only the owner may read the file. That holds
-        before SQLite first writes, for it makes the files beside it (`-journal`, `-wal`) as open as this one.
+        Only the owner may read the file, because the secrets of sessions allow their resumption. The mode is
+        set before SQLite writes, because its other files (`-journal`, `-wal`) get the same mode.
         """
         try:
             os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
@@ -112,7 +112,7 @@ class StateFile:
         elif columns(database) != self._own_columns():
             raise ValueError(f"has unexpected tables; accepted: {self.WHAT}, or a new file")
         database.execute("COMMIT")
-        # Some of them change the file.
+        # Some pragmas change the file, so they follow the checks.
         for pragma in self.PRAGMAS:
             database.execute(f"PRAGMA {pragma}")
 
@@ -129,13 +129,13 @@ class StateFile:
         self._database.close()
 
     def _all(self, *statements: tuple[str, tuple[object, ...]]) -> None:
-        """Statements that are done together or not at all."""
+        """Executes statements in one transaction."""
         try:
             self._database.execute("BEGIN IMMEDIATE")
             for text, values in statements:
                 self._database.execute(text, values)
             self._database.execute("COMMIT")
-        except BaseException:  # a signal's handler may raise anything
+        except BaseException:  # a signal handler may raise any exception
             if self._database.in_transaction:
                 self._database.execute("ROLLBACK")
             raise

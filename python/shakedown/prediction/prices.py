@@ -44,7 +44,7 @@ class Price:
         message_sd_s: standard deviations, by the same index; only of messages whose work varies.
         bases: seconds by basis.
         figures: rows naming every figure that is not the device's own.
-        without_cost: rows for the work without a figure; if there are any, the total is a lower bound.
+        without_cost: rows naming what has no figure; the total is then a lower bound.
         without_cost_high_s: upper bound of that work, infinite if there is none.
         connection: seconds of a TCP connection, kernel included; not in the total.
         connection_cause: its cause, as for parts.

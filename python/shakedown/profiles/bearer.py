@@ -37,15 +37,15 @@ ASPECTS = (
     "energy",
     "thesis",
 )
-"""What a source or an assumption may be about."""
+"""The aspects to which a source or an assumption may refer."""
 
 
 RADIO_SPREAD = 1.5
-"""The default uncertainty of a radio's power, between modules of its kind."""
+"""The default uncertainty (a factor) of a radio's power, between modules of its type."""
 
 
 MAX_LOSS = 0.9
-"""The largest share of lost packets of a profile: beyond it hardly a handshake gets through."""
+"""The largest loss probability in a profile; above it hardly any handshake completes."""
 
 MAX_MTU_BYTES, MAX_OVERHEAD_BYTES, MAX_HEADER_BYTES = 1_000_000, 65_535, 60
 MAX_TAIL_S = 1e9
@@ -58,7 +58,7 @@ HOST_LIMITS = {
     "synack_retries": (0, 20),
     "reordering": (3, 300),
 }
-"""The numbers of `HostTcp`, each with the least and the most."""
+"""The numbers of `HostTcp`, each with its minimum and maximum."""
 
 
 class Bearer(BearerProfile, frozen=True, kw_only=True):
@@ -84,14 +84,14 @@ class Bearer(BearerProfile, frozen=True, kw_only=True):
 
     @property
     def traversal_s(self) -> float:
-        """One-way delay as the thesis's model takes it: its own, else the mean of both directions."""
+        """One-way delay in the thesis's model: that of `thesis`, else the mean of both directions."""
         if self.thesis is not None:
             return self.thesis.traversal_s
         return (distribution(self.up.delay).mean + distribution(self.down.delay).mean) / 2.0
 
     @property
     def traversal_sd_s(self) -> float:
-        """Deviation of ``traversal_s``, for one way."""
+        """Standard deviation of ``traversal_s``, for one direction."""
         if self.thesis is not None:
             return self.thesis.traversal_sd_s
         return math.hypot(distribution(self.up.delay).sd, distribution(self.down.delay).sd) / math.sqrt(2.0)
@@ -107,7 +107,7 @@ class Bearer(BearerProfile, frozen=True, kw_only=True):
         return 0.0 if self.setup is None else distribution(self.setup).mean
 
     def as_json(self) -> dict[str, Any]:
-        """The whole profile, rates in bit/s, times in seconds; delays as crates/link reads them."""
+        """The profile as a dict, rates in bit/s, times in seconds; delays in the form of crates/link."""
         found: dict[str, Any] = builtins(self)
         return found
 
@@ -124,7 +124,7 @@ _UNITS = {
 
 
 def parse_bearer(document: Mapping[str, Any], where: str) -> Bearer:
-    """Validate a bearer profile, a TOML document that complaints name by `where`. Raises `InputError`."""
+    """Validate a bearer profile, a TOML document; `where` is its name in errors. Raises `InputError`."""
     top = Table(document, where)
     schema = top.number("schema")
     if schema not in (1, SCHEMA):
@@ -178,7 +178,7 @@ def _sources(top: Table) -> dict[str, tuple[str, ...]]:
 
 
 def _directions(top: Table) -> tuple[BearerWay, BearerWay]:
-    """``[up]`` and ``[down]``, or the short form, which is alike both ways."""
+    """``[up]`` and ``[down]``, or the short form, in which only the rates of both directions differ."""
     short = [key for key in ("up_bps", "down_bps", "traversal_ms", "traversal_sd_ms") if key in top]
     tables = [key for key in ("up", "down") if key in top]
     if tables and short:
@@ -244,7 +244,7 @@ _TOGETHER = (
     ("send_j_per_byte", "receive_j_per_byte"),
     ("tail_w", "tail_s"),
 )
-"""Keys of an energy that are only valid together."""
+"""Keys of `[energy]` that are only valid together."""
 
 
 def _energy(table: Table) -> BearerEnergy:

@@ -23,7 +23,7 @@ from shakedown.schema.profiles import (
 )
 
 RATE_LIMITS = {"above": 1e-3, "maximum": 1e15}
-"""Of rates in bit/s."""
+"""Limits of rates in bit/s."""
 
 
 def _within(minimum: float, maximum: float = MAX_MS) -> dict[str, float]:
@@ -40,7 +40,7 @@ _LIMITS: dict[tuple[type[Any], str], dict[str, float]] = {
     (Sense, "min_exponent"): _within(0, 20),
     (Sense, "max_exponent"): _within(0, 20),
 }
-"""Of times in milliseconds, as profiles have them. Other times are from 0, other counts from 1 to 10,000."""
+"""Limits; those of times in milliseconds, as in profiles. Default: times from 0, counts from 1 to 10,000."""
 
 
 def parse_cell(table: Table) -> Cell:
@@ -74,7 +74,7 @@ _CONTENTIONS: dict[str, type[Contention]] = {"csma": Csma, "aloha": Aloha}
 
 
 def _read(cls: type[Any], table: Table) -> Any:  # noqa: ANN401 - an instance of `cls`
-    """A table whose keys are the class's fields, times in milliseconds."""
+    """Reads a table whose keys are the class's fields, with times in milliseconds."""
     found: dict[str, Any] = {}
     for one in fields(cls):
         in_seconds = one.name.endswith("_s")

@@ -1,4 +1,4 @@
-"""What a device profile says of one primitive, and reading it from a TOML table."""
+"""The cost of one primitive in a device profile, and reading it from a TOML table."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _FORMS = (
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one primitive costs: a public-key call as a distribution, symmetric work by call and by KiB.
+    """The cost of one primitive: the distribution of a public-key call, or symmetric work per call and KiB.
 
     Attributes:
         mean_s: mean time of one call in seconds (0 for symmetric work without a per-call cost).
         sd_s: standard deviation of one call in seconds.
-        low_s, high_s: the least and greatest time of one call that the source gives, else mean ∓ sd.
+        low_s, high_s: minimum and maximum time of one call if the source has them, else mean ∓ sd.
         per_kib_s: time per KiB in seconds; 0 for public-key operations.
         energy_j: energy of one call in joules, or None if the source has none.
-        source: which of the profile's sources the figure comes from, counted from 1; 0 where not said.
-        note: what a reader must know about this figure.
+        source: the number of the profile's source of this figure, from 1; 0 if it is not specified.
+        note: a remark for users of this figure.
     """
 
     mean_s: float
@@ -41,7 +41,7 @@ class Cost:
     note: str = ""
 
     def time_s(self, count: float, size_bytes: float) -> float:
-        """Return the mean time of ``count`` calls over ``size_bytes`` bytes in all, in seconds."""
+        """Return the mean time of ``count`` calls over a total of ``size_bytes`` bytes, in seconds."""
         return self.mean_s * count + self.per_kib_s * size_bytes / 1024.0
 
 
@@ -72,7 +72,7 @@ def read_primitive(table: Table, clock_hz: float, sources: int) -> tuple[Triple,
 
 
 def _distribution(table: Table, clock_hz: float) -> tuple[float, float, float, float]:
-    """Mean, deviation, least and greatest time of one call, in seconds."""
+    """Mean, standard deviation, minimum and maximum time of one call, in seconds."""
     for word in ("time", "mean", "min", "max", "sd", "base", "round"):
         if word in table:
             accepted = ", ".join(f"{word}_{unit}" for unit in _UNITS)
@@ -108,5 +108,5 @@ def _distribution(table: Table, clock_hz: float) -> tuple[float, float, float, f
         return mean_s, sd_s, max(0.0, mean_s - sd_s), mean_s + sd_s
     if not low_s <= mean_s <= high_s:
         raise table.fail("mean is not between min and max; accepted: min <= mean <= max")
-    # A rejection loop is close to a shifted exponential: its deviation is the mean above the minimum.
+    # A rejection loop is close to a shifted exponential, whose standard deviation is mean - minimum.
     return mean_s, mean_s - low_s if sd_s_given is None else sd_s_given, low_s, high_s

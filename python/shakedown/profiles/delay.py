@@ -1,4 +1,4 @@
-"""A delay in a profile: its shape, as a file says it and as the models take it."""
+"""Delays in profiles: reading them from a file, and their distributions for the models."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from shakedown.schema.profiles import ConstantDelay, Delay, LognormalDelay, Quan
 if TYPE_CHECKING:
     from shakedown.models.distribution import Distribution
 
-_Z95 = 1.6448536269514722  # of the standard normal distribution
+_Z95 = 1.6448536269514722  # 95th percentile of the standard normal distribution
 MAX_SIGMA = 10.0
-"""Of the core's lognormal: the p95 is then 14 million times as far above the minimum as the median."""
+"""Limit of the core's lognormal; p95 - minimum is then 14 million times median - minimum."""
 _ACCEPTED = (
     "{ fixed = 35 }, { minimum = 30, median = 35, p95 = 60 }, { minimum = 0, maximum = 75 } "
     "or { quantiles = [[0, 30], [0.5, 35], [1, 400]] }"
@@ -24,7 +24,7 @@ _ACCEPTED = (
 
 
 def of_moments(mean_s: float, sd_s: float) -> Delay:
-    """A lognormal excess over a minimum of mean - 1.5 sd, or of 0, with this mean and deviation."""
+    """A delay with this mean and standard deviation: lognormal above a minimum of mean - 1.5 sd, or of 0."""
     if sd_s <= 0.0:
         return ConstantDelay(s=mean_s)
     minimum_s = max(0.0, mean_s - 1.5 * sd_s)
@@ -35,8 +35,8 @@ def of_moments(mean_s: float, sd_s: float) -> Delay:
 
 
 def quantile_s(delay: Delay, share: float) -> float:
-    """The delay that is not exceeded with probability ``share``, as the profile states it; models take it
-    from a lattice, within a hundredth.
+    """The delay that is not exceeded with probability ``share``, exactly as in the profile; models use a
+    lattice, with an error of up to 1 %.
     """
     if isinstance(delay, ConstantDelay):
         return delay.s
@@ -52,7 +52,7 @@ def quantile_s(delay: Delay, share: float) -> float:
 
 @lru_cache(maxsize=512)
 def distribution(delay: Delay) -> Distribution:
-    """The delay as the models take it, in seconds."""
+    """The delay's distribution for the models, in seconds."""
     from shakedown.models.distribution import Distribution
 
     if isinstance(delay, ConstantDelay):
@@ -63,14 +63,14 @@ def distribution(delay: Delay) -> Distribution:
 
 
 def _points(delay: UniformDelay | QuantilesDelay) -> tuple[tuple[float, float], ...]:
-    """Shares at or below, with their delays."""
+    """Cumulative probabilities with their delays."""
     if isinstance(delay, UniformDelay):
         return (0.0, delay.minimum_s), (1.0, delay.maximum_s)
     return delay.points
 
 
 def parse_delay(table: Table, key: str) -> Delay:
-    """Read a delay in milliseconds: a table of one of the shapes, or a bare number (fixed)."""
+    """Read a delay in milliseconds: a table in one of the forms, or a bare number (fixed)."""
     value = table.peek(key)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return ConstantDelay(s=table.seconds(key))

@@ -1,4 +1,4 @@
-"""Device profiles: what each primitive costs on one chip, clock, library and build.
+"""Device profiles: the cost of each primitive on one chip, clock, library and build.
 
 The file format is described in ``docs/reference/device-profile.md``.
 """
@@ -32,8 +32,9 @@ SCHEMA = 1
 SLOWEST_HZ, FASTEST_HZ = 1e3, 1e12
 """The plausible clock rates; a rate outside is probably in another unit."""
 DEFAULT_SPREAD = 1.1
-"""How far, ×/÷, a published figure may be from what the same build does elsewhere, where nothing else is
-said: two benchmarks of one build on one core differ by so much."""
+"""Default factor by which a published figure may differ from the same build elsewhere: the difference of two
+benchmarks of one build on one core.
+"""
 MULTIPLIERS = ("8x8=16", "16x16=32", "32x32=32", "32x32=64", "64x64=128", "52x52=104")
 VECTORS = ("none", "neon", "mve", "avx2", "avx512", "avx512-ifma")
 KINDS = ("c", "assembler", "instructions", "accelerator", "secure element")
@@ -51,23 +52,23 @@ _LIBRARIES = (
 
 
 POWER_SPREAD = 1.25
-"""How far, ×/÷, powers may be off, where a profile does not say."""
+"""Default factor by which powers may be too high or too low."""
 MICROCONTROLLER = DeviceEnergy(0.33e-9, 1e-4, None, 3.0)
-"""What a microcontroller draws where its profile does not say: watts a hertz computing, watts waiting.
+"""Default power of a microcontroller: W/Hz while computing, W while waiting.
 
 Data sheets give 42 (nRF91), 52 (nRF52840), 54 (CC2340), 91 (STM32L496), 139 (STM32L053), 168 (ESP32-C3) and
-214 µA/MHz (STM32L152): 94 in the geometric mean, here at 3.3 V and rounded up; asleep from 3 µA to 0.8 mA.
+214 µA/MHz (STM32L152). Their geometric mean is 94, here at 3.3 V and rounded up. Asleep: 3 µA to 0.8 mA.
 """
 FASTEST_MICROCONTROLLER_HZ = 1e9
 
 
 @dataclass(frozen=True)
 class Device:
-    """A validated device profile; ``assumed`` says why a key has its value where no source gives it.
+    """A validated device profile; ``assumed`` has the reasons for values without a source.
 
-    ``variant`` names this build among those of the board; ``variants`` are the other ones. ``spread`` is how
-    far, ×/÷, a figure may be from what the same build does elsewhere; ``reference`` whether other devices'
-    figures may be scaled by these.
+    ``variant`` names this build among those of the board; ``variants`` are the other ones. ``spread`` is the
+    factor by which a figure may differ from the same build elsewhere; ``reference``: whether figures of other
+    devices may be scaled from these.
     """
 
     name: str
@@ -97,12 +98,12 @@ class Device:
 
     @property
     def priced(self) -> bool:
-        """Whether the profile has any primitive; without one it is description and totals only."""
+        """Whether the profile has any primitive; otherwise it only has a description and totals."""
         return bool(self.costs)
 
     @property
     def power(self) -> DeviceEnergy:
-        """Its power: from its profile; what that lacks is assumed for microcontrollers, else unknown."""
+        """The profile's power; missing figures are assumed for microcontrollers, else unknown."""
         usual, own = MICROCONTROLLER, self.energy
         small = self.core.word_bits in (8, 32) and self.clock_hz <= FASTEST_MICROCONTROLLER_HZ
         if not small or usual.active_w is None or None not in (own.active_w, own.idle_w):
@@ -118,7 +119,7 @@ class Device:
 
     @property
     def lineage(self) -> str:
-        """Which library the figures are of, as far as the profile's text says; empty where it does not."""
+        """The library of the figures, from the profile's `library`; empty if it is not a known one."""
         text = self.library.lower()
         return next((name for name in _LIBRARIES if name in text), "")
 
@@ -133,7 +134,7 @@ class Device:
         }
 
     def as_json(self) -> dict[str, Any]:
-        """The whole profile, times in seconds."""
+        """The profile as a dict, times in seconds."""
         overhead = self.overhead
         placed = {
             (protocol, message, *triple): MessageWork(cost.mean_s, 0.0, cost.per_kib_s)
@@ -161,12 +162,12 @@ _TRIPLE = ("operation", "algorithm", "parameters")
 
 
 def _rows(costs: Mapping[Any, object], names: tuple[str, ...]) -> list[dict[str, Any]]:
-    """Costs with their keys by name, sorted."""
+    """Sorted costs, each as a dict that includes the parts of its key."""
     return [{**dict(zip(names, key, strict=True)), **builtins(cost)} for key, cost in sorted(costs.items())]
 
 
 def parse_device(document: Mapping[str, Any], where: str) -> Device:
-    """Validate a device profile, a TOML document that complaints name by `where`. Raises `InputError`."""
+    """Validate a device profile, a TOML document; `where` is its name in errors. Raises `InputError`."""
     top = Table(document, where)
     if top.number("schema") != SCHEMA:
         raise top.fail(f"schema is {document['schema']!r}; accepted: {SCHEMA}")
@@ -194,7 +195,7 @@ def parse_device(document: Mapping[str, Any], where: str) -> Device:
 
 
 def _variants(tables: list[Table], device: Device) -> tuple[Device, ...]:
-    """The board's other builds: each with figures of its own, sharing chip, core and power."""
+    """The board's other builds, which have different figures and the same chip, core and power."""
     found: dict[str, Device] = {device.variant: device}
     for table in tables:
         name = table.text("name")
@@ -227,7 +228,7 @@ def variant_of(device: Device, variant: str) -> Device:
 
 
 def _build(table: Table, clock_hz: float | None = None) -> dict[str, Any]:
-    """What is a build's own: how it was made, and its figures."""
+    """The fields that differ between builds: description, sources and figures."""
     clock_hz = table.number("clock_hz", clock_hz, minimum=SLOWEST_HZ, maximum=FASTEST_HZ)
     source = table.texts("source")
     return {

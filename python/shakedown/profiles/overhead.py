@@ -1,4 +1,4 @@
-"""Work outside the primitives in a device profile: a stack's own work, and that of a TCP connection."""
+"""Work outside the primitives in a device profile: a stack's own work, and the work of a TCP connection."""
 
 from __future__ import annotations
 
@@ -12,40 +12,40 @@ from shakedown.schema.base import SIDES
 from shakedown.schema.profiles import Cooling, DeviceConnection
 
 EMPTY_BYTES = 64
-"""A Certificate message of fewer bytes holds no certificate."""
+"""A smaller Certificate message contains no certificate."""
 WORKS = ("generate", "process")
 
 
 def message_kind(name: str, size_bytes: float) -> str:
-    """A message's name, an empty list of certificates apart from a real one."""
+    """A message's name; an empty Certificate message has a different one."""
     return f"{name}, empty" if name == "Certificate" and size_bytes < EMPTY_BYTES else name
 
 
 def handshake_kind(protocol: str, *, public_keys: bool) -> str:
-    """A protocol, handshakes without public-key operations apart: caches stay warm in these, and the same
-    message takes a fraction of the time.
+    """A protocol; handshakes without public-key operations have a separate name, because caches stay warm in
+    these, and the same message takes a fraction of the time.
     """
     return protocol if public_keys else f"{protocol}, symmetric"
 
 
 def is_public_key(operation: str) -> bool:
-    """Whether an operation is a public-key call, rather than symmetric work or the reading of a key."""
+    """Whether an operation is a public-key call, not symmetric work or reading a key."""
     return operation not in SYMMETRIC_OPERATIONS and operation != "import"
 
 
 def message_key(operations: Iterable[Triple]) -> str:
-    """What a side's public-key work in a message is made of: algorithms, joined; empty for none.
+    """The algorithms of a side's public-key work in a message, joined; empty for none.
 
-    The stack's own work differs with it: a certificate is decoded, a key exchange set up, a point converted.
+    The stack's own work depends on them: it decodes a certificate, sets up a key exchange, converts a point.
     """
     return "+".join(sorted({_kind_of_key(one) for one in operations if one[0] not in SYMMETRIC_OPERATIONS}))
 
 
 def _likeness(key: str, other: str) -> tuple[int, int]:
-    """How near one message's public-key work is to another's: algorithms that both have, then as many in all.
+    """The similarity of two messages' public-key work: number of common algorithms, then of all algorithms.
 
-    A server's key exchange that signs with Ed25519 is nearer to one that signs with ECDSA than to one that
-    does not sign, if both use X25519.
+    A server's key exchange that is signed with Ed25519 is more similar to one that is signed with ECDSA than
+    to an unsigned one, if all use X25519.
     """
     one, two = set(filter(None, key.split("+"))), set(filter(None, other.split("+")))
     shared = len(one & two)
@@ -53,7 +53,7 @@ def _likeness(key: str, other: str) -> tuple[int, int]:
 
 
 def _kind_of_key(triple: Triple) -> str:
-    """The algorithm, X25519 and X448 apart from curves whose points have two coordinates."""
+    """The algorithm; X25519 and X448 have another name than curves whose points have two coordinates."""
     _, algorithm, parameters = triple
     return "xdh" if parameters in ("x25519", "x448") else algorithm
 
@@ -64,7 +64,7 @@ UNKNOWN_CONNECTION = DeviceConnection(None, None, 0.0, 0.0, 0.0, 0.0)
 
 @dataclass(frozen=True, slots=True)
 class MessageWork:
-    """A stack's own work on a message of one kind: mean and deviation in seconds, and what each KiB adds."""
+    """A stack's own work on a kind of message: mean and standard deviation, and time per KiB, in seconds."""
 
     mean_s: float
     sd_s: float = 0.0
@@ -72,8 +72,8 @@ class MessageWork:
 
 
 MessageKey = tuple[str, str, str, str]
-"""Protocol (as `handshake_kind` has it), message name, ``generate`` or ``process``, and the public-key work
-in it (as `message_key` has it; empty: any).
+"""Protocol (from `handshake_kind`), message name, ``generate`` or ``process``, and the public-key work in the
+message (from `message_key`; empty: any).
 """
 PrimitiveKey = tuple[str, str, Triple]
 """Protocol and message, empty for any, and the operation."""
@@ -83,8 +83,8 @@ PrimitiveKey = tuple[str, str, Triple]
 class Overhead:
     """Work outside the primitives, in seconds: parsing, copying, allocation.
 
-    Either figures for any handshake (per handshake, message and byte), or figures by kind of message, with
-    which those per message and byte have no use; ``known`` is False where the profile has neither.
+    The figures are either for all handshakes (per handshake, message and byte), or by kind of message; then
+    those per message and byte are not used. ``known`` is False if the profile has neither.
     """
 
     per_handshake_s: float = 0.0
@@ -101,10 +101,10 @@ class Overhead:
     def of(
         self, protocol: str, message: str, work: str, key: str = "", *, public_keys: bool = True
     ) -> MessageWork | None:
-        """The stack's work on one message, or None where this profile has none of that kind.
+        """The stack's work on one message, or None if this profile has no such message.
 
-        If no message with the same public-key work was measured, it is that of the nearest
-        (`_likeness`); if none is alike, that of any.
+        If no message with the same public-key work was measured, the result is that of the most similar one
+        (`_likeness`); if none is similar, that of any.
         """
         for kind in (handshake_kind(protocol, public_keys=public_keys), protocol):
             found = self.messages.get((kind, message, work, key)) or self._nearest(kind, message, work, key)
@@ -114,7 +114,7 @@ class Overhead:
         return None
 
     def _nearest(self, kind: str, message: str, work: str, key: str) -> MessageWork | None:
-        """The work on such a message with the nearest public-key work; of several as near, the middle one."""
+        """The work on the message with the most similar public-key work, or the median of several such."""
         alike = [
             (likeness, one)
             for (*place, other), one in self.messages.items()
@@ -125,12 +125,12 @@ class Overhead:
         return found[(len(found) - 1) // 2] if found else None
 
     def primitive(self, protocol: str, message: str, triple: Triple) -> Cost | None:
-        """What an operation costs there, where that is another figure than the profile's usual one."""
+        """An operation's cost in a protocol or message, if it differs from the profile's usual cost."""
         places = ((protocol, message), (protocol, ""), ("", message))
         return next(filter(None, (self.primitives.get((*place, triple)) for place in places)), None)
 
     def outside(self, protocol: str, side: str, *, public_keys: bool = True) -> MessageWork | None:
-        """The stack's work outside any message, or None where this profile has none."""
+        """The stack's work outside any message, or None if this profile has none."""
         kind = handshake_kind(protocol, public_keys=public_keys)
         return self.handshakes.get((kind, side), self.handshakes.get((protocol, side)))
 

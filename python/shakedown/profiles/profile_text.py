@@ -12,7 +12,7 @@ from shakedown.profiles.costs import Triple
 
 @dataclass(frozen=True)
 class About:
-    """What heads a profile."""
+    """The keys at the top of a profile."""
 
     name: str
     title: str
@@ -66,9 +66,9 @@ def profile_toml(
 
 def quoted(text: str) -> str:
     """A TOML string on one line."""
-    # Bytes of the command line that are no UTF-8 cannot stand in a file of text.
+    # Bytes of the command line that are not UTF-8 cannot be written to a TOML file.
     text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    # JSON's escapes are TOML's.
+    # TOML has the same escapes as JSON.
     return json.dumps(text.replace("\n", " ").replace("\r", " "), ensure_ascii=False).replace(
         "\x7f", "\\u007f"
     )

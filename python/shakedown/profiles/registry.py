@@ -36,30 +36,30 @@ from shakedown.schema.units import parse_share
 THIS_MACHINE = "this-machine"
 Profile = TypeVar("Profile", Device, Bearer, ServerSoftware)
 MAX_LISTED = 12
-"""Limit of names in an error; above it, the error names the command that lists them."""
+"""Limit of names in an error; above it, the error refers to the command that lists them."""
 MAX_HINTED = 6
 """Limit of profiles that an error suggests by their titles."""
 _PACKAGE = Path(__file__).parent
 
 
 def user_data_dir() -> Path:
-    """Return where the user's own profiles and traces are kept."""
+    """Return the folder of the user's profiles and traces."""
     base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
     return Path(base) / "shakedown"
 
 
 def this_machine_path() -> Path:
-    """Return where ``primitives`` writes this machine's profile and ``--device this-machine`` reads it."""
+    """Return the path of this machine's profile, which ``--device this-machine`` reads."""
     return user_data_dir() / "devices" / f"{THIS_MACHINE}.toml"
 
 
 def device_names() -> list[str]:
-    """Return the names of every device profile, shipped and own, and ``this-machine``, sorted."""
+    """Return the sorted names of all device profiles, the package's and the user's, and ``this-machine``."""
     return sorted({*_paths("devices"), THIS_MACHINE})
 
 
 def existing_device_names() -> list[str]:
-    """The same, without ``this-machine`` if it has no profile yet."""
+    """`device_names`, without ``this-machine`` if it has no profile yet."""
     return [name for name in device_names() if name != THIS_MACHINE or this_machine_path().exists()]
 
 
@@ -68,8 +68,8 @@ def bearer_names() -> list[str]:
 
 
 def matching(words: Sequence[str], names: Sequence[str], title: Callable[[str], str], what: str) -> list[str]:
-    """The names that equal a word, match a pattern, or contain a word themselves or in their title, in
-    capitals or not; a word without a match is kept.
+    """The names that equal a word, match a pattern, or contain a word in name or title (ignoring case); a
+    word without a match is kept.
     """
     found: dict[str, None] = {}
     for word in words:
@@ -115,8 +115,8 @@ def listed(names: Names, known: Callable[[], list[str]], what: str) -> list[str]
 def load_device(name: str) -> Device:
     """Load and validate a device profile by name, or by path if ``name`` has a slash or ends in ``.toml``.
 
-    ``BOARD:VARIANT`` is another build of the same board. Raises `InputError` for an unknown name (the nearest
-    is suggested), an unreadable file or a bad profile.
+    ``BOARD:VARIANT`` is another build of the same board. Raises `InputError` for an unknown name (with a
+    suggestion), an unreadable file or an invalid profile.
     """
     if name == THIS_MACHINE and THIS_MACHINE not in _paths("devices"):
         raise InputError(
@@ -133,9 +133,9 @@ def load_device(name: str) -> Device:
 def load_bearer(name: str) -> Bearer:
     """Load and validate a bearer profile by name or path; errors as ``load_device``.
 
-    ``BEARER:loss=2%,congestion=bbr,initial-window=20`` is the same network with another loss rate in both
-    directions, congestion control or initial window; each is optional, as are `super-packets` and the rest of
-    `HostTcp`.
+    ``BEARER:loss=2%,congestion=bbr,initial-window=20`` changes the loss rate of both directions, the
+    congestion control and the initial window; each is optional, as are `super-packets` and the other fields
+    of `HostTcp`.
     """
     profile, colon, changes = name.rpartition(":")
     if not colon or "/" in changes:
@@ -147,7 +147,7 @@ def load_bearer(name: str) -> Bearer:
 
 
 def changed_bearer(name: str, **changes: str | None) -> str:
-    """A bearer's name with these changes added, as `load_bearer` reads it; None changes nothing."""
+    """Adds changes to a bearer's name, in the form for `load_bearer`; None changes nothing."""
     added = ",".join(f"{key.replace('_', '-')}={text}" for key, text in changes.items() if text is not None)
     changed = ":" in name.rpartition("/")[2]
     return f"{name}{',' if changed else ':'}{added}" if added else name
@@ -219,13 +219,13 @@ def _paths(kind: str) -> dict[str, Path]:
 
 
 def _titled(name: str, paths: Mapping[str, Path]) -> str:
-    """The hint at profiles by the words of a name: the one whose title begins with them ("Raspberry Pi 4" for
+    """Suggests profiles by the words of a name: the one whose title begins with them ("Raspberry Pi 4" for
     `raspberry-pi-4`), or a few whose titles contain them ("NXP LPC1114 (Cortex-M0)" for `cortex-m0`).
     """
     words = re.findall(r"[^\W_]+", name.casefold())
     found, holding = [], []
     for known, path in paths.items():
-        with suppress(InputError):  # another profile's fault is not this name's
+        with suppress(InputError):  # errors in other profiles are not reported here
             title = str(_document(path).get("title", ""))
             of_title = re.findall(r"[^\W_]+", title.casefold())
             if words and of_title[: len(words)] == words:
@@ -257,7 +257,7 @@ def _load(folder: str, word: str, name: str, parse: Callable[[dict[str, Any], st
         found = path.stat()
     except OSError as error:
         raise InputError(f"{path}: {os_reason(error)}; accepted: a readable {word} profile") from None
-    # A file that was replaced, or another file under the same relative path, has another stamp.
+    # The stamp differs if the file was replaced, or if the relative path is that of another file.
     stamp = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
     profile: Profile = _read(path, stamp, parse)
     if not as_path and profile.name != name:

@@ -1,7 +1,7 @@
 """Profiles of server software: properties of a server's handshakes that the suite's name does not determine.
 
-The values are those that it has without settings. The tickets are those of TLS 1.3: in TLS 1.2 a server
-issues one where the client asks, which only clients of suites in mode ``ticket`` do.
+The values are those of the default configuration. The tickets are those of TLS 1.3: in TLS 1.2 a server
+issues one if the client requests it, as only clients of suites in mode ``ticket`` do.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _Tickets = Annotated[int, Meta(ge=0, le=upper_limit("MeasureOptions", "tickets")
 
 
 class Factor(NamedTuple):
-    """How many times as much something takes, and by what factor (×/÷) that may be off in 90 % of cases."""
+    """A ratio of times, and its 90 % uncertainty as a factor: from times / spread to times * spread."""
 
     times: Annotated[float, Meta(ge=1e-6, le=1e6)] = 1.0
     spread: Annotated[float, Meta(ge=1.0, le=1e3)] = 1.0
@@ -35,14 +35,14 @@ AS_OURS = Factor()
 
 
 UNIT: Triple = ("derive", "ecdh", "x25519")
-"""What operations of other libraries are compared with: its code hardly differs among versions of OpenSSL."""
+"""The reference for operations of other libraries: its code hardly differs between versions of OpenSSL."""
 
 
 class Library(Object, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Public-key operations that are not OpenSSL's.
+    """Public-key operations of a library other than OpenSSL.
 
-    `primitives`: by ``operation algorithm parameters`` how many times as long one takes as OpenSSL's `UNIT`
-    on the same processor; `other`: how many times as long as OpenSSL's own takes any that was not compared.
+    `primitives`: by ``operation algorithm parameters``, an operation's time divided by that of OpenSSL's
+    `UNIT` on the same processor. `other`: the time of any other operation divided by OpenSSL's time for it.
     """
 
     name: Text
@@ -53,13 +53,13 @@ class Library(Object, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class ServerSoftware(Object, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A server's software.
 
-    `tickets` and `resumption_tickets` are those that TLS 1.3 issues after a full handshake and after a
-    resumption; `session_ids`: sessions up to TLS 1.2 are resumed by their ID; `write_bytes`: the largest part
-    of a flight that is handed to TCP at once, 0: all of it; `connection`: what a TCP connection takes the
-    server, and `work` the handshake beside public-key operations, next to a server of ours on the same
-    processor; `symmetric_work`: the same for a handshake that has no public-key operation, None where it is
-    `work`; `library`: None where it is OpenSSL; `not_offered`: patterns of suites that it cannot negotiate,
-    whose figures are those of a server that could; `source`: where these figures stand.
+    `tickets` and `resumption_tickets`: numbers of TLS 1.3 tickets after a full handshake and after a
+    resumption. `session_ids`: sessions up to TLS 1.2 can be resumed by their ID. `write_bytes`: the largest
+    part of a flight that is written to TCP at once; 0: all of it. `connection` and `work`: the server's time
+    for a TCP connection, and for a handshake without its public-key operations, relative to Shakedown's
+    server on the same processor. `symmetric_work`: the same for handshakes without public-key operations;
+    None: as `work`. `library`: None for OpenSSL. `not_offered`: patterns of suites that it cannot negotiate;
+    their figures are those of a server that could. `source`: the sources of these figures.
     """
 
     schema: Literal[1]
@@ -77,11 +77,11 @@ class ServerSoftware(Object, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     source: Annotated[tuple[Text, ...], Meta(min_length=1)]
 
     def tickets_of(self, *, resumption: bool) -> int:
-        """Tickets of TLS 1.3 after a handshake."""
+        """The number of TLS 1.3 tickets after a full handshake or a resumption."""
         return self.resumption_tickets if resumption else self.tickets
 
     def work_of(self, *, public_keys: bool) -> Factor:
-        """The factor of a handshake's work beside public-key operations, which it may have or not."""
+        """The factor for a handshake's other work; `public_keys`: whether it has public-key operations."""
         return self.work if public_keys or self.symmetric_work is None else self.symmetric_work
 
     def note(self, suite: str) -> str | None:
@@ -109,7 +109,7 @@ def parse_software(document: dict[str, Any], where: str) -> ServerSoftware:
 
 
 def _check_names(library: Library, where: str) -> None:
-    """A name that is none of an operation would change no prediction. Raises `InputError`."""
+    """Raises `InputError` for a name of no operation, which would have no effect on predictions."""
     for name in library.primitives:
         operation, algorithm, parameters = (*name.split(" "), "", "")[:3]
         fault = triple_fault(operation, algorithm, parameters)

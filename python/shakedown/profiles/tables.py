@@ -13,13 +13,13 @@ LARGEST, LEAST = 1e18, 1e-18
 """Limits of a profile's figures, so that their sums and squares are finite."""
 
 MAX_MS = 1e12
-"""Thirty years: the core's longest time."""
+"""Thirty years, the longest time in the core."""
 
 
 class Table:
-    """A TOML table being read; ``where`` names file and table in every complaint.
+    """A TOML table being read; ``where`` names file and table in every error.
 
-    Keys that are not read are unknown, and an error.
+    A key that has not been read before `finish` is an error.
     """
 
     def __init__(self, values: Mapping[str, Any], where: str) -> None:
@@ -28,7 +28,7 @@ class Table:
         self.where = where
 
     def fail(self, message: str) -> InputError:
-        """Return an error that says where it arose; the caller raises it."""
+        """Return an error with the place; the caller raises it."""
         return InputError(f"{self.where}: {message}")
 
     def __contains__(self, key: str) -> bool:
@@ -36,7 +36,7 @@ class Table:
         return key in self._values
 
     def text(self, key: str, default: str | None = None, accepted: Iterable[str] = ()) -> str:
-        """Read a string; without ``default`` it must be there; with ``accepted`` it must be one of them."""
+        """Read a string; it is required without ``default``; ``accepted`` are its allowed values."""
         given = key in self._values
         value = self._take(key, default)
         if not isinstance(value, str):
@@ -73,14 +73,14 @@ class Table:
         return float(value)
 
     def maybe(self, key: str, **limits: float) -> float | None:
-        """Read a number as `number` does, None where it is not given."""
+        """Read a number as `number` does; None if it is missing."""
         self._asked[key] = None
         return self.number(key, None, **limits) if key in self._values else None
 
     def seconds(
         self, key: str, default: float | None = None, *, minimum: float = 0.0, maximum: float = MAX_MS
     ) -> float:
-        """Read milliseconds, within limits in milliseconds, as seconds."""
+        """Read milliseconds, with limits in milliseconds; return seconds."""
         return self.number(key, default, minimum=minimum, maximum=maximum) * 1e-3
 
     def whole(
@@ -92,7 +92,7 @@ class Table:
         return int(value)
 
     def maybe_whole(self, key: str, **limits: float) -> int | None:
-        """Read a whole number, None where it is not given."""
+        """Read a whole number; None if it is missing."""
         self._asked[key] = None
         return self.whole(key, None, **limits) if key in self._values else None
 
@@ -111,28 +111,29 @@ class Table:
         return tuple(value)
 
     def table(self, key: str) -> Table:
-        """Read a sub-table, empty if it is not there."""
+        """Read a sub-table; empty if it is missing."""
         value = self._take(key, {})
         if not isinstance(value, dict):
             raise self.fail(f"{key} is {value!r}; accepted: a table [{key}]")
         return Table(value, f"{self.where}: [{key}]")
 
     def maybe_table(self, key: str) -> Table | None:
-        """Read a sub-table, None where it is not given."""
+        """Read a sub-table; None if it is missing."""
         self._asked[key] = None
         return self.table(key) if key in self._values else None
 
     def tables(self, key: str) -> list[Table]:
-        """Read an array of tables, empty if it is not there."""
+        """Read an array of tables; empty if it is missing."""
         value = self._take(key, [])
         if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
             raise self.fail(f"{key} is not an array of tables; accepted: [[{key}]]")
         return [Table(item, f"{self.where}: {key} {index}") for index, item in enumerate(value, 1)]
 
     def about(self, key: str, aspects: Sequence[str] = ()) -> dict[str, tuple[str, ...]]:
-        """Read a table with a text, or several, on each of some aspects or keys: where its value is from.
+        """Read a table that has one or more texts for aspects or keys: the sources of their values.
 
-        A key within a table is named with a dot, as in ``"energy.idle_w"``. To be read before the others.
+        A key within a table is named with a dot, as in ``"energy.idle_w"``. Must be called before other keys
+        are read.
         """
         given, table = dict(self._values), self.table(key)
         found: dict[str, tuple[str, ...]] = {}
@@ -148,11 +149,11 @@ class Table:
         return found
 
     def peek(self, key: str) -> Any:  # noqa: ANN401 - TOML values have any type
-        """What is given for a key, which is still to be read; None where nothing is."""
+        """The value of a key, without marking it as read; None if it is missing."""
         return self._values.get(key)
 
     def finish(self, more: str = "") -> None:
-        """Complain of the first unknown key; `more` words stand for keys that it may have instead."""
+        """Raise `InputError` for the first unknown key; `more` describes other keys that are accepted."""
         accepted = [*self._asked, *([more] if more else [])]
         for key in self._values:
             hint = did_you_mean(key, accepted)
@@ -168,7 +169,7 @@ class Table:
 
 
 def _holds(values: Mapping[str, Any], key: str) -> bool:
-    """Whether a key is given; within a table it is named with a dot."""
+    """Whether a key exists; within a table it is named with a dot."""
     place: object = values
     for part in key.split("."):
         if not isinstance(place, dict) or part not in place:

@@ -1,8 +1,8 @@
-"""The triples that traces and device profiles share: operation, algorithm, parameters.
+"""The triples in traces and device profiles: operation, algorithm, parameters.
 
-A triple names a piece of cryptographic work: ``("sign", "ecdsa", "p256")``. Public-key operations carry a
-parameter token (key size, curve or group); symmetric ones (``digest``, ``mac``, ``cipher``, ``prf``) carry an
-empty one.
+A triple names a cryptographic operation: ``("sign", "ecdsa", "p256")``. Public-key operations have a
+parameter token (key size, curve or group); for symmetric ones (``digest``, ``mac``, ``cipher``, ``prf``) it
+is empty.
 """
 
 from __future__ import annotations
@@ -73,9 +73,9 @@ _SYMMETRIC_NAME = re.compile(r"[a-z0-9][a-z0-9./\-]*")
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """What a parameter token means: a kind inside which costs scale with ``size``, and that size.
+    """The meaning of a parameter token: a kind, within which costs scale with ``size``, and the size.
 
-    ``size`` is in bits, except for the lattice schemes, where it is the module rank that costs grow with.
+    ``size`` is in bits; for lattice schemes it is the module rank.
     """
 
     kind: str
@@ -84,7 +84,7 @@ class Parameters:
 
 @lru_cache(maxsize=512)
 def parse_parameters(algorithm: str, parameters: str) -> Parameters | None:
-    """Return the meaning of ``parameters`` under ``algorithm``, or None if the token is none of its own."""
+    """Return the meaning of ``parameters`` for ``algorithm``, or None if the token is unknown."""
     if algorithm == "rsa":
         match = re.fullmatch(r"rsa([1-9]\d{2,4})(e3)?", parameters)
         return Parameters("rsa-e3" if match[2] else "rsa", int(match[1])) if match else None
@@ -105,7 +105,7 @@ def parse_parameters(algorithm: str, parameters: str) -> Parameters | None:
 
 
 def accepted_parameters(algorithm: str) -> str:
-    """Return what an error message says is accepted as parameters of ``algorithm``."""
+    """Return the accepted parameters of ``algorithm``, for error messages."""
     if algorithm in _SIZES:
         return ", ".join(_SIZES[algorithm][1])
     return {

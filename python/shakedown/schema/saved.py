@@ -1,4 +1,4 @@
-"""What is saved with results beside their table: the manifest of a results folder."""
+"""The manifest of a results folder, and the table's rows as objects."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PartName = Annotated[str, msgspec.Meta(pattern=r"^part-[0-9]{4,9}\.parquet$")]
 
 
 class AboutExperiment(Object, frozen=True, kw_only=True):
-    """What was asked; `text` is the experiment's file as it was written."""
+    """The experiment of a run; `text` is its file, unchanged."""
 
     name: str = ""
     title: str = ""
@@ -29,7 +29,7 @@ class AboutExperiment(Object, frozen=True, kw_only=True):
 
 
 class Part(Object, frozen=True, kw_only=True):
-    """A part of the table: its file, the file's digest, and what it holds."""
+    """A part of the table: its file, the file's digest, and its scenario."""
 
     file: PartName
     sha256: Sha256
@@ -38,7 +38,7 @@ class Part(Object, frozen=True, kw_only=True):
 
 
 class Failure(Object, frozen=True, kw_only=True):
-    """A scenario without figures, and why."""
+    """A scenario without figures, and the reason."""
 
     suite: str
     reason: str
@@ -46,7 +46,7 @@ class Failure(Object, frozen=True, kw_only=True):
 
 
 class Planned(Object, frozen=True, kw_only=True):
-    """A part that a run means to write; `after`: the kind without whose part of the same there is none."""
+    """A part that a run plans to write; `after`: the kind of the part with this `about` that it requires."""
 
     kind: Text
     about: str
@@ -54,11 +54,11 @@ class Planned(Object, frozen=True, kw_only=True):
 
 
 class Manifest(Object, frozen=True, kw_only=True):
-    """Where a run's figures come from, which parts it wrote, and how it ended.
+    """The provenance of a run's figures, the parts that it wrote, and how it ended.
 
-    `ended` is null while the run goes on, and for ever where it was killed; parts and failures are then
-    listed in `parts.jsonl`, a line each, written before the part itself. `sha256` is the digest of all else
-    (`shakedown.results.writer.manifest_digest`).
+    `ended` is null during the run, and remains null if the run is killed; parts and failures are then listed
+    in `parts.jsonl`, one per line, written before the part itself. `sha256` is the digest of everything else
+    (`shakedown.results.names.manifest_digest`).
     """
 
     sha256: Sha256 | Literal[""] = ""
@@ -81,9 +81,9 @@ class Manifest(Object, frozen=True, kw_only=True):
 
 
 class Figure(Object, frozen=True, kw_only=True, omit_defaults=True):
-    """A row of the table without its scenario; what does not apply is left out.
+    """A row of the table without its scenario; keys that do not apply are omitted.
 
-    Of a mixture each kind of client has a `suite`, `device` and `bearer` of its own.
+    `suite`, `device` and `bearer` are those of a kind of client in a mixture.
     """
 
     quantity: Text
@@ -111,7 +111,7 @@ class Figure(Object, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ScenarioFigures(Object, frozen=True, kw_only=True, omit_defaults=True):
-    """All figures of one scenario, as the table has them."""
+    """All figures of one scenario in the table."""
 
     scenario: Text
     kind: Text

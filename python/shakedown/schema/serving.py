@@ -1,4 +1,4 @@
-"""What `serve` says of itself: its counts when it stops, and the sampled handshakes it writes."""
+"""The output of `serve`: its counts when it stops, and the sampled handshakes that it writes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from shakedown.schema.identity import StackId
 
 
 class Times(Object, frozen=True, kw_only=True):
-    """Times of one kind in seconds, null where there were none; percentiles are within 0.1 %, and null of too
-    few times: p90 of fewer than 10, p95 of 20, p99 of 100.
+    """Times of one kind in seconds, null without times. Percentiles are exact to 0.1 %, and null for too few
+    times: p90 for fewer than 10, p95 for fewer than 20, p99 for fewer than 100.
     """
 
     count: Count
@@ -24,7 +24,7 @@ class Times(Object, frozen=True, kw_only=True):
 
 
 class Handshakes(Object, frozen=True, kw_only=True):
-    """Handshakes by how they ended; `failed` by cause: the name of an alert, or what else happened."""
+    """Handshakes by outcome; `failed` by cause: the name of an alert, or another event."""
 
     full: Count
     resumed: Count
@@ -32,12 +32,12 @@ class Handshakes(Object, frozen=True, kw_only=True):
 
 
 class Queue(Object, frozen=True, kw_only=True):
-    """A server's queue, as messages of handshakes went through it; a message is what is received at once.
+    """A server's queue of handshake messages; a message is the data that is received at once.
 
-    A message waits from its arrival, by the kernel's time stamp, until it is taken up; its service is what
-    follows: reading, the stack's work, answering. `first_wait_s` is the wait of a handshake's first message,
-    `handshake_wait_s` and `handshake_service_s` are sums over all of its messages. `worked_s`: in which the
-    workers, all together, had something to do.
+    A message waits from its arrival, by the kernel's time stamp, until a worker starts to process it. Its
+    service consists of reading, the stack's work and the answer. `first_wait_s` is the wait of a handshake's
+    first message; `handshake_wait_s` and `handshake_service_s` are sums over all messages of a handshake.
+    `worked_s` is the busy time of all workers together.
     """
 
     message_wait_s: Times
@@ -49,10 +49,11 @@ class Queue(Object, frozen=True, kw_only=True):
 
 
 class Serving(Object, frozen=True, kw_only=True):
-    """A server's counts, all workers together.
+    """A server's counts, over all workers.
 
-    `handshake_s` is from accepting to the end of the handshake, `busy_s` what the stack worked for one
-    handshake, `queue` null unless it was timed. `received_bytes` and `sent_bytes` are those of its sockets.
+    `handshake_s` is the time from accepting the connection to the end of the handshake, `busy_s` the stack's
+    work for one handshake. `queue` is null unless it was timed. `received_bytes` and `sent_bytes` are those
+    of the sockets.
     """
 
     kind: Literal["live"]
@@ -78,8 +79,8 @@ class Serving(Object, frozen=True, kw_only=True):
 
 
 class HalfMessage(Object, frozen=True, kw_only=True, rename={"sender": "from"}):
-    """A message as one side saw it: `us` is what that side spent on it, `waited_us` what passed outside its
-    own work until the message was there: the peer, the path, the system, other connections; 0 for its own.
+    """A message as one side saw it: `us` is that side's work on it, `waited_us` the time outside its work
+    until the message arrived (due to peer, path, system and other connections); 0 for its own messages.
     """
 
     index: Count
@@ -109,9 +110,9 @@ class HalfOperation(Object, frozen=True, kw_only=True, rename={"class_": "class"
 
 class HalfTrace(Object, frozen=True, kw_only=True):
     """A line of the file that `serve --traces-out` or `load --traces-out` writes: one sampled handshake, as
-    that side alone saw it. `client_address` is the client's end of the connection, the same on both sides
-    where nothing between them translates addresses; `connect_us`, of the client, is until the transport was
-    there.
+    only that side saw it. `client_address` is the client's end of the connection; it is the same on both
+    sides unless addresses are translated between them. `connect_us` is the client's time until the transport
+    was connected.
     """
 
     kind: Literal["live"]

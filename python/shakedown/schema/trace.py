@@ -1,4 +1,4 @@
-"""What one handshake is made of, from any source: messages in order, and the operations in them."""
+"""The contents of one handshake, from any source: messages in order, and the operations in them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ Triple = tuple[str, str, str]
 class Message(Object, frozen=True, kw_only=True, rename={"sender": "from"}):
     """One handshake message.
 
-    `flight` is null for messages that belong to none (TLS 1.3 tickets); `unit` is the datagram or write that
-    carried it, counted from 1 in each direction, null where unknown.
+    `flight` is null for messages that belong to no flight (TLS 1.3 tickets). `unit` is the datagram or write
+    that carried the message, counted from 1 in each direction, null if unknown.
     """
 
     index: Count
@@ -65,7 +65,7 @@ class ByteCounts(Object, frozen=True, kw_only=True):
 
 
 class Trace(Identified, frozen=True, kw_only=True):
-    """A recorded handshake: what every reader of traces needs, and no more."""
+    """A recorded handshake, with the fields that all kinds of traces have."""
 
     kind: Kind
     bytes: ByteCounts
@@ -75,7 +75,7 @@ class Trace(Identified, frozen=True, kw_only=True):
 
 
 class CapturedTrace(Trace, frozen=True, kw_only=True):
-    """A handshake seen on a wire: its operations are those of its suite, without times."""
+    """A captured handshake: its operations are those of its suite, without times."""
 
     kind: Literal["captured"]
     messages: tuple[Message, ...]
@@ -83,7 +83,7 @@ class CapturedTrace(Trace, frozen=True, kw_only=True):
 
 
 def bare(trace: Trace) -> Trace:
-    """A trace without what only its kind has: times, samples."""
+    """Removes the fields that only a trace's kind has: times, samples."""
     return structs.replace(
         _as(Trace, trace),
         messages=tuple(_as(Message, one) for one in trace.messages),
@@ -92,7 +92,7 @@ def bare(trace: Trace) -> Trace:
 
 
 def _as(kind: type[T], one: T) -> T:
-    """An object with the fields of a kind alone, which it has among others."""
+    """Converts an object to a base class: keeps only that class's fields."""
     return kind(**{field: getattr(one, field) for field in kind.__struct_fields__})
 
 

@@ -1,4 +1,4 @@
-"""Rates and durations as people write and read them."""
+"""Parses rates, durations, sizes, shares and charges."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _NUMBER = r"\s*([0-9]{0,15}\.?[0-9]{1,20}(?:[eE][+-]?[0-9]{1,3})?)\s*"
 MIN_RATE_PER_S = 1e-9
 MAX_RATE_PER_S = 1e12
 MAX_DURATION_S = 1e12
-"""Beyond any use, and still numbers that every part of the program can hold."""
+"""Far above any use, and still within the range of numbers in all parts of the program."""
 MIN_CHARGE_J, MAX_CHARGE_J = 1e-6, 1e12
 _JOULES = {"J": 1.0, "kJ": 1e3, "mWh": 3.6, "Wh": 3600.0, "mAh": 3.6, "Ah": 3600.0}
 _PER = {"s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
@@ -100,7 +100,7 @@ def parse_charge_j(text: str | float) -> float:
 
 
 def _text(value: str | float) -> str:
-    """A number or text as text; whole numbers of thousands of digits cannot be written out."""
+    """A number or text as text; Python cannot print integers of thousands of digits."""
     try:
         return str(value)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What is wrong with a document, in the words of its format: msgspec's and Python's messages as ours."""
+"""Converts validation errors of msgspec and Python to messages in the terms of the document's format."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def violation(error: msgspec.ValidationError, kind: Any, where: str, form: Forma
 
 
 def not_json(where: str, error: Exception) -> str:
-    """Why a text is no JSON; its place is named once, as a line only where there are several."""
+    """Why a text is not JSON, with the place; its line is omitted if there is only one."""
     if isinstance(error, json.JSONDecodeError):
         reason = error.msg[:1].lower() + error.msg[1:].removesuffix(" at")
         several = "\n" in error.doc.strip("\r\n")
@@ -68,7 +68,7 @@ def _in_words(reason: str, form: Format) -> str:
 
 
 def _named(names: list[str], form: Format) -> str:
-    """Types of msgspec's as one phrase: `a number or null`."""
+    """Names of msgspec's types as one phrase: `a number or null`."""
     if "float" in names:
         names = [one for one in names if one != "int"]
     if form == "TOML":
@@ -78,7 +78,7 @@ def _named(names: list[str], form: Format) -> str:
 
 
 def _unknown(key: str, found: types.Type | None, form: Format) -> str:
-    """An unknown key: what was meant, or in a file that people write, all keys."""
+    """The error for an unknown key, with a similar key, or for TOML with all keys."""
     known = [one.encode_name for one in found.fields] if isinstance(found, types.StructType) else []
     hint = did_you_mean(key, known)
     if not hint and form == "TOML" and known:
@@ -91,13 +91,13 @@ def _words_of(found: types.Type | None) -> str:
 
 
 def _holds_tables(kind: Any, place: str) -> bool:  # noqa: ANN401 - a type
-    """Whether a key of the document's top is an array of tables."""
+    """Whether a top-level key of the document is an array of tables."""
     found = _type_at(kind, place) if place.isidentifier() else None
     return isinstance(_item(found), types.StructType)
 
 
 def _type_at(kind: Any, place: str) -> types.Type | None:  # noqa: ANN401 - a type
-    """The type of what stands at a place, as `budget[0].bytes`; None where that cannot be told."""
+    """The type of the value at a place such as `budget[0].bytes`; None if it is unknown."""
     found: types.Type | None = types.type_info(kind)
     for step in re.findall(r"\[[^\]]*\]|[^.\[\]]+", place):
         if isinstance(found, types.StructType):
@@ -109,14 +109,14 @@ def _type_at(kind: Any, place: str) -> types.Type | None:  # noqa: ANN401 - a ty
 
 
 def _item(found: types.Type | None) -> types.Type | None:
-    """The type of what an array or an object of any keys holds."""
+    """The type of the elements of an array, or of the values of an object with arbitrary keys."""
     if isinstance(found, types.ListType | types.VarTupleType):
         return _plain(found.item_type)
     return _plain(found.value_type) if isinstance(found, types.DictType) else None
 
 
 def _plain(found: types.Type | None) -> types.Type | None:
-    """A type without its limits, and without that it may be left out."""
+    """A type without its constraints and without null."""
     if isinstance(found, types.Metadata):
         return _plain(found.type)
     if isinstance(found, types.UnionType):

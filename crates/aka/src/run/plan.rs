@@ -1,4 +1,4 @@
-//! A plan of attaches, and its run: mobiles attach in turn, with gaps, and move between two SGSNs.
+//! A plan of attaches, and its run: mobiles take turns, with gaps between them, and change from one SGSN to the other.
 
 use super::{Measured, Runner, Setting, Work};
 use crate::sessions::Policy;
@@ -22,25 +22,25 @@ pub struct Plan {
     pub bearer: BearerSpec,
     pub full: PricedHandshake,
     pub resumed: PricedHandshake,
-    /// Number of attaches, one after the other.
+    /// How many attaches, one after the other.
     pub attaches: usize,
-    /// Number of mobiles, which attach in turn.
+    /// How many mobiles take turns.
     pub mobiles: usize,
     /// Mean of the exponential time between two attaches.
     pub gap_s: f64,
-    /// Whether the mobiles' home network is another than the serving network.
+    /// Mobiles are of another network than the one that serves them.
     pub roaming: bool,
     /// Share of the attaches that go to another SGSN than the mobile's last.
     pub moves: f64,
-    /// Requests of other mobiles to the SGSNs' processors per second.
+    /// Others' requests to the SGSNs' processors per second.
     pub background_per_s: f64,
     pub workers: usize,
-    /// Limit of a session's resumptions.
+    /// The first threshold.
     pub max_resumptions: u32,
     pub max_age_s: f64,
-    /// From a node's query to the other node's answer.
+    /// From a node's question to another's answer.
     pub core_round_trip_s: f64,
-    /// Time of a mobile's preparation before each handshake.
+    /// What a mobile does before each handshake.
     pub preparation: DistributionSpec,
     pub timeout_s: f64,
     pub seed: u64,
@@ -51,15 +51,15 @@ pub struct Outcome {
     pub attaches: Vec<Measured>,
     /// Sessions that were offered and not resumed, by decision.
     pub not_resumed: BTreeMap<&'static str, u64>,
-    /// Subscribers that moved from one SGSN to the other.
+    /// Subscribers that went from one SGSN to the other.
     pub handed_over: u64,
     pub background_served: u64,
-    /// Duration of the run in virtual time.
+    /// How long it all took in virtual time.
     pub length_s: f64,
 }
 
 impl Outcome {
-    /// Adds a node's counts.
+    /// Adds what a node has counted.
     pub fn count(&mut self, tally: &Tally) {
         self.handed_over += tally.handed_over;
         for (decision, times) in &tally.not_resumed {
@@ -110,11 +110,11 @@ impl Plan {
         })
     }
 
-    /// Runs the plan. `attach` attaches a mobile at a node; `step` gets the number of ended attaches, and may stop the
-    /// run. The nodes' counts are [added](Outcome::count) afterwards.
+    /// Runs it by `attach`, of a mobile at a node. `step` gets how many attaches are over, and may stop the run. What nodes
+    /// count is [added](Outcome::count) afterwards.
     ///
     /// # Errors
-    /// [`PlanError`], and errors of `attach`; failed attaches are in the outcome.
+    /// [`PlanError`], and what keeps an attach from beginning; attaches that failed are in the outcome.
     pub fn run<E: From<PlanError>>(
         &self,
         attach: &mut dyn FnMut(&mut Runner, usize, usize) -> Result<Measured, E>,

@@ -1,12 +1,12 @@
-//! Cipher suites: their registered names, and the record protection that the names describe.
+//! Cipher suites: their registered names, and what the names say about record protection.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-/// The registry: one number and name per line.
+/// The registry: number and name a line.
 const REGISTRY: &str = include_str!("../../data/cipher_suites.txt");
 
-/// The registered name of a cipher suite, or its number if it has none.
+/// The registered name of a cipher suite, or its number where it has none.
 pub(crate) fn name(number: u16) -> String {
     registered_name(number).map_or_else(|| format!("0x{number:04x}"), str::to_owned)
 }
@@ -20,7 +20,7 @@ pub(crate) fn registered_name(number: u16) -> Option<&'static str> {
     names.get(&number).copied()
 }
 
-/// Hash functions of cipher suites.
+/// Hash functions that protocols name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hash {
     Md5,
@@ -40,7 +40,7 @@ impl Hash {
     }
 }
 
-/// How a cipher protects records.
+/// How a cipher works on records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     Null,
@@ -51,7 +51,7 @@ pub(crate) enum Mode {
     Authenticated {
         tag_bytes: usize,
         ccm: bool,
-        /// Up to TLS 1.2, part of the nonce is sent in the record. Otherwise the nonce is the IV XOR the record number.
+        /// Up to TLS 1.2, part of the nonce is sent in the record. Otherwise it is the record number, masked.
         explicit_nonce: bool,
     },
 }
@@ -61,9 +61,9 @@ pub(crate) struct Protection {
     pub(crate) algorithm: &'static str,
     pub(crate) mode: Mode,
     pub(crate) key_bytes: usize,
-    /// Hash of HMAC; `None` with authenticated encryption.
+    /// Of HMAC; `None` with authenticated encryption.
     pub(crate) mac: Option<Hash>,
-    /// Hash of the key derivation, from TLS 1.2 on.
+    /// Of the key derivation from TLS 1.2 on.
     pub(crate) derivation: Hash,
 }
 
@@ -114,10 +114,10 @@ const CIPHERS: [(&str, &str, usize, Mode); 25] = {
     ]
 };
 
-/// The record protection of a suite; `None` if it cannot be decrypted here (export, GOST, Camellia-GCM).
+/// What a suite's name says; `None` for suites that cannot be undone here (export, GOST, Camellia-GCM).
 pub(crate) fn protection(number: u16) -> Option<Protection> {
     let name = registered_name(number)?;
-    // Names of TLS 1.3 suites contain no key exchange.
+    // TLS 1.3's names have no key exchange.
     let (exchange, cipher) = name.split_once("_WITH_").unwrap_or(("", name.strip_prefix("TLS_")?));
     if exchange.contains("EXPORT") {
         return None;

@@ -1,4 +1,4 @@
-//! Mobiles, SGSNs and an HSS on this program's stacks, for runs in virtual time.
+//! Mobiles, SGSNs and an HSS on this program's own stacks, as runs in virtual time deploy them.
 
 use super::lab::{self, Cache, Card, Lab, NodeCertificates};
 use super::{AkaError, Operator, suite_of};
@@ -15,14 +15,14 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
-/// The nodes and subscribers of a run.
+/// The nodes of a laboratory, and its subscribers.
 pub struct Deployment {
     suite: Suite,
     settings: Settings,
     pub nodes: Vec<Node<Lab>>,
     pub homes: HashMap<Network, Hss>,
     pub cards: Vec<Card>,
-    /// Temporary identity and session of each mobile from its last attach.
+    /// What they took from their last attach: temporary identity and session.
     pub kept: Vec<(Option<Temporary>, Option<Session>)>,
     connectors: Vec<Arc<dyn Connector>>,
     serving: Network,
@@ -77,7 +77,7 @@ impl Deployment {
         Ok(deployment)
     }
 
-    /// Adds a subscriber of the home network; returns its index.
+    /// Adds a subscriber of the home network; its place among the mobiles.
     pub fn subscribe(&mut self) -> Result<usize, AkaError> {
         let [home, abroad] = &self.operators;
         let place = self.cards.len();
@@ -105,12 +105,12 @@ impl Deployment {
         Ok(self.cards.len() - 1)
     }
 
-    /// Operators of the home network and of the other network.
+    /// Home network and the one abroad.
     pub fn operators(&self) -> &[Operator; 2] {
         &self.operators
     }
 
-    /// A mobile that is about to attach, with the temporary identity and session of its last attach.
+    /// A mobile about to attach, with what it took from its last attach.
     pub fn mobile(&self, place: usize) -> Result<Mobile<Box<dyn shakedown_trace::Endpoint>>, AkaError> {
         let (temporary, session) = &self.kept[place];
         let endpoint = self.connectors[place].connect(session.as_ref())?;
@@ -119,7 +119,7 @@ impl Deployment {
         Ok(Mobile::new(endpoint, Subscription { imsi, home, temporary: temporary.clone() }))
     }
 
-    /// Keeps the temporary identity of an attach, and the session if the attach created one.
+    /// What a mobile takes from its attach: always the temporary identity, and a session where it made one.
     pub fn keep(&mut self, place: usize, temporary: Temporary, session: Option<Session>) {
         let kept = &mut self.kept[place];
         kept.0 = Some(temporary);
@@ -140,14 +140,14 @@ impl Deployment {
     }
 }
 
-/// Numbers of the [`Seeded`] streams for TLS, keys and certificates.
+/// Of Seeded: what TLS, keys and certificates draw.
 const CRYPTOGRAPHY: u64 = 104;
 const FIRST_USE: u64 = 105;
 
-/// Runs a plan; the same plan gives the same outcome. `step` gets the number of ended attaches, and may stop the run.
+/// Runs a plan. `step` is told how many attaches are over, and may stop it. The same plan gives the same outcome.
 ///
 /// # Errors
-/// [`AkaError`] if nothing can be run; failed attaches are in the outcome.
+/// [`AkaError`] where nothing can be run; attaches that failed are in the outcome.
 pub fn simulate(
     suite: &Suite,
     plan: &Plan,
@@ -164,7 +164,7 @@ pub fn simulate(
         deployment.nodes.iter().for_each(|node| outcome.count(node.tally()));
         Ok::<_, AkaError>(outcome)
     };
-    // An uncounted attach makes the random draws of OpenSSL's first use in a process.
+    // What OpenSSL draws when a process first uses it is drawn by an attach that does not count.
     let first = Plan { attaches: 1, mobiles: 1, background_per_s: 0.0, ..plan.clone() };
     seeded(FIRST_USE)?.during(|| run(&first, &mut |_| ControlFlow::Continue(())))?;
     seeded(CRYPTOGRAPHY)?.during(|| run(plan, step))

@@ -1,4 +1,4 @@
-//! A mobile as a process on a TCP socket, with the same state machine as in virtual time.
+//! A mobile as a process on a TCP socket, around the same machine that runs in virtual time.
 
 use super::AkaError;
 use super::files::{self, CardFile};
@@ -21,17 +21,17 @@ use std::time::{Duration, Instant};
 pub struct MobileOptions {
     pub sgsns: Vec<SocketAddr>,
     pub serving: String,
-    /// File that `aka provision` wrote.
+    /// What `aka provision` wrote.
     pub card: PathBuf,
     pub attaches: usize,
     pub gap: Duration,
-    /// Timeout of the connection, and of the attach including the response to user data.
+    /// For the network to say anything.
     pub timeout: Duration,
-    /// User data that is sent under the derived keys and must be echoed.
+    /// User data to send under the derived keys and to get back.
     pub data: Option<Vec<u8>>,
 }
 
-/// One attach of a mobile on a socket. Times in seconds, as in virtual time; the SGSN measures SCRT.
+/// One attach of a mobile on a socket. Times in seconds, as in virtual time; SCRT is the SGSN's to measure.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Attached {
     pub failure: Option<String>,
@@ -43,7 +43,7 @@ pub struct Attached {
     pub tst_s: Option<f64>,
     pub attach_s: Option<f64>,
     pub handshake_bytes: [u64; 2],
-    /// Whether user data came back unchanged.
+    /// User data came back as it was sent.
     pub echoed: Option<bool>,
 }
 
@@ -53,10 +53,10 @@ pub struct Attaches {
     pub attaches: Vec<Attached>,
 }
 
-/// Attaches repeatedly, each time with the identity and session of the last attach. `step` gets the number so far.
+/// Attaches as often as is asked, each time with what the last attach left. `step` is told how many are over.
 ///
 /// # Errors
-/// [`AkaError`] if nothing can be run; failed attaches are in the result.
+/// [`AkaError`] where nothing can be run; attaches that failed are in the result.
 pub fn attach(
     options: &MobileOptions,
     step: &mut dyn FnMut(usize) -> ControlFlow<()>,
@@ -90,7 +90,7 @@ pub fn attach(
     Ok(Attaches { suite, attaches: all })
 }
 
-/// Temporary identity and session of the last attach.
+/// What a mobile took from its last attach.
 type Left = (Option<Temporary>, Option<Session>);
 
 fn attach_once(
@@ -116,7 +116,7 @@ fn attach_once(
             });
         }
     };
-    // The paper's preparation: certificates and key are read, and a context is created.
+    // What the paper calls preparation: certificates and key are read, and a context is made.
     let file: CardFile = files::read(&options.card)?;
     let (card, suite) = file.card(&options.card)?;
     let connector = card.connector(&suite, serving, &settings())?;

@@ -19,28 +19,28 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Debug)]
 pub struct PeerOptions {
     pub server: SocketAddr,
-    /// Secret that the server shares with this access point.
+    /// What it shares with this access point.
     pub secret: Secret,
     pub identity: String,
     pub fragment_bytes: usize,
     pub count: usize,
-    /// Starts per second, evenly spaced, independent of their results; `None`: as many as `max_in_flight` allows.
+    /// Starts per second, evenly spaced and whatever becomes of them; `None`: each when one before it is over.
     pub rate_per_s: Option<f64>,
-    /// Maximum number of authentications in flight.
+    /// The most in flight.
     pub max_in_flight: usize,
     /// A full authentication comes first and is not counted; the others resume.
     pub resume: bool,
-    /// Maximum time without an answer to a request.
+    /// How long a request may stay without an answer.
     pub timeout: Duration,
 }
 
-/// Results. Round trips, fragments and bytes are medians over the completed authentications.
+/// What came of it. Round trips, fragments and bytes are of one authentication: the median of those completed.
 #[derive(Clone, Debug, Serialize)]
 pub struct Authenticated {
-    /// Both sides derived the same keys.
+    /// Both sides had the same keys.
     pub completed: usize,
     pub failed: BTreeMap<String, usize>,
-    /// Completed authentications that resumed a session.
+    /// Of those completed, how many resumed a session.
     pub resumed: usize,
     /// Completed authentications per second, from the first start to the last end.
     pub rate_per_s: Option<f64>,
@@ -50,13 +50,13 @@ pub struct Authenticated {
     pub fragments: Option<u64>,
     /// EAP packets, both directions.
     pub eap_bytes: Option<u64>,
-    /// RADIUS packets, both directions, without retransmissions.
+    /// RADIUS packets, both directions, repeated transmissions aside.
     pub radius_bytes: Option<u64>,
-    /// `None` if none completed.
+    /// `None` where none completed.
     pub authentication_s: Option<Times>,
-    /// Digest of the MSK, if there was exactly one authentication.
+    /// Of the only authentication's MSK.
     pub msk_sha256: Option<String>,
-    /// Message of the first failure.
+    /// The first failure, in a line.
     pub first_failure: Option<String>,
 }
 
@@ -79,15 +79,15 @@ struct Run<'a> {
     tally: Tally,
 }
 
-/// Interval of timer checks.
+/// How often authentications that wait for nothing else look at their timers.
 const TIMER_EVERY: Duration = Duration::from_millis(20);
-/// Shorter waits are spent polling.
+/// Waits shorter than this are spent looking.
 const SPIN: Duration = Duration::from_micros(100);
 
-/// Runs authentications. `step` is called often with the number of ended ones, and may stop the run.
+/// Runs authentications. `step` is told how many are over, often, and may stop it.
 ///
 /// # Errors
-/// [`EapError`] if nothing can be run; failed authentications are in the result.
+/// [`EapError`] where nothing can be run; failed authentications are in the result.
 pub fn authenticate(
     options: &PeerOptions,
     connector: &dyn Connector,
@@ -127,7 +127,7 @@ impl Run<'_> {
         self.flights.len() - self.free.len()
     }
 
-    /// Starts `count` authentications, each when it is due, and continues until all have ended.
+    /// Starts so many, each when it is due, and sees all through.
     fn all(&mut self, count: usize, step: &mut dyn FnMut(usize) -> ControlFlow<()>) -> Result<(), EapError> {
         let mut started = 0;
         let period = self.options.rate_per_s.map(|rate| Duration::from_secs_f64(1.0 / rate));
@@ -169,7 +169,7 @@ impl Run<'_> {
     fn begin(&mut self, due: Duration, counts: bool) -> Result<(), EapError> {
         let session = self.session.as_ref().filter(|_| counts && self.options.resume);
         let endpoint = match self.connector.connect(session) {
-            // The full authentication that follows is not counted as resumed.
+            // It authenticates in full then, and is not counted as resumed.
             Err(SetupError::SpentSession) => self.connector.connect(None)?,
             other => other?,
         };
@@ -334,7 +334,7 @@ mod tests {
     use std::sync::mpsc;
     use std::time::{SystemTime, UNIX_EPOCH};
 
-    /// A stack whose sessions resume only once and have been used.
+    /// A stack whose sessions resume once, and have been.
     struct Spent(Arc<dyn Connector>);
 
     impl Connector for Spent {

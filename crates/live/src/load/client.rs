@@ -1,4 +1,4 @@
-//! Clients: their identities, trusted certificates and sessions.
+//! Who connects: client identities, what they trust, and the sessions they hold.
 
 use super::config::Config;
 use super::error::LoadError;
@@ -12,21 +12,21 @@ use shakedown_trace::suite::Authentication;
 use shakedown_trace::{Endpoint, Session, Side, StackId, Suite};
 use std::sync::Arc;
 
-/// Trusted certificates against which the server's certificate is checked.
+/// What the server's certificate is checked against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Checked {
     No,
-    /// Certificates that the user supplied.
+    /// Certificates that the user named.
     Ca,
     Generated,
 }
 
 struct Client {
     connector: Arc<dyn Connector>,
-    /// Replaces `connector` if the server does not present a generated certificate.
+    /// For a server that does not present generated certificates.
     unchecked: Option<Arc<dyn Connector>>,
-    /// The latest session that the server issued, for resumption.
+    /// What it can resume: the latest that a server gave it.
     session: Option<Session>,
 }
 
@@ -34,11 +34,11 @@ pub struct Clients {
     clients: Vec<Client>,
     pub checked: Checked,
     pub stack: StackId,
-    /// The suites that clients offer; empty if the stack chooses them.
+    /// What they offer; empty where that is the stack's choice.
     pub suites: Vec<String>,
 }
 
-/// Maximum size of a file of trusted certificates.
+/// Bytes of a file of certificates to trust.
 const MAX_ROOTS_BYTES: u64 = 16 << 20;
 
 pub fn given_roots(config: &Config) -> Result<Vec<Vec<u8>>, LoadError> {
@@ -102,7 +102,7 @@ impl Clients {
             (None, false) => Checked::Ca,
             (None, true) => Checked::No,
         };
-        // The connector and, if it trusts only the generated root, a second one that does not check certificates.
+        // As one that trusts what the user gave, or nothing; and as one that trusts the generated root.
         let pair = |identity: Option<AnyIdentity>| -> Result<_, SetupError> {
             let identities = Identities { client: identity, ..setup.identities.clone() };
             let setup = Setup { identities, ..setup.clone() };
@@ -130,7 +130,7 @@ impl Clients {
         Ok(Self { clients: clients.collect::<Result<_, SetupError>>()?, checked, stack: id, suites })
     }
 
-    /// Clients that differ only in their sessions.
+    /// Clients that differ in their sessions alone.
     fn alike(
         connector: Arc<dyn Connector>,
         unchecked: Option<Arc<dyn Connector>>,
@@ -148,7 +148,7 @@ impl Clients {
         self.clients.len()
     }
 
-    /// Creates the endpoint of a client's next connection; true if it offers a session.
+    /// A client's next connection; true with it where it offers a session.
     pub fn connect(&self, client: usize, resume: bool) -> Result<(Box<dyn Endpoint>, bool), SetupError> {
         let client = &self.clients[client];
         let session = client.session.as_ref().filter(|_| resume);
@@ -162,7 +162,7 @@ impl Clients {
         self.clients[client].session = Some(session);
     }
 
-    /// Stops checking certificates against the generated root. False if no connector without this check is left.
+    /// Stops checking the server's certificate, where it need not be one of the generated ones. False: it must.
     pub fn stop_checking(&mut self) -> bool {
         let mut changed = false;
         for client in &mut self.clients {

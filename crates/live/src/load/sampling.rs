@@ -1,4 +1,4 @@
-//! Selection of the connections that are recorded, and their samples.
+//! Which connections are recorded, and what a recording is kept with.
 
 use crate::trace_line::{self, About};
 use crate::watched::Watched;
@@ -8,9 +8,9 @@ use shakedown_trace::{Endpoint, HalfTrace, Negotiated, Recording, Side, StackId}
 use std::net::SocketAddr;
 use std::time::{Duration, SystemTime};
 
-/// The value kept with the recording is the number of preemptions while the endpoint worked.
+/// Beside the record stands how often the thread lost its processor while the endpoint worked.
 impl Watched<i64> {
-    /// Calls the endpoint; counts preemptions in the meantime if it is recorded.
+    /// Lets it work; counts how often the thread loses its processor meanwhile, where that matters.
     pub fn during(&mut self, work: impl FnOnce(&mut dyn Endpoint)) {
         if self.beside().is_none() {
             return work(&mut **self);
@@ -23,25 +23,25 @@ impl Watched<i64> {
     }
 }
 
-/// Number of involuntary context switches of this thread.
+/// How often this thread had to leave its processor to others.
 fn involuntary_switches() -> i64 {
     getrusage(UsageWho::RUSAGE_THREAD).map_or(0, |usage| usage.involuntary_context_switches())
 }
 
-/// The recorded handshake of one connection.
+/// The handshake of one connection, as it was recorded.
 pub struct Sample {
     pub recording: Recording,
-    /// Preemptions of the thread while the client worked; the times then include those of other threads.
+    /// How often the thread lost its processor while the client worked: its times hold others' then.
     pub preemptions: i64,
     pub ended: SystemTime,
     pub slowdown: Option<f64>,
-    /// The client's address.
+    /// The client's end of the connection.
     pub address: Option<SocketAddr>,
     pub connect: Duration,
 }
 
 impl Sample {
-    /// The sample as a JSON object; `None` if the event log is inconsistent.
+    /// As an object of JSON; `None` where the log contradicts itself.
     pub fn line(&self, negotiated: &Negotiated, suites: &[String], stack: &StackId) -> Option<Value> {
         let half = match self.slowdown {
             Some(factor) => HalfTrace::stretched(Side::Client, &self.recording, factor),
@@ -66,7 +66,7 @@ pub struct Sampling {
 }
 
 enum Spacing {
-    /// In starts, if their number is known beforehand.
+    /// In starts, where their number is known beforehand.
     Starts(f64),
     Time(Duration),
 }
@@ -74,7 +74,7 @@ enum Spacing {
 impl Sampling {
     pub const NONE: Self = Self { wanted: 0, taken: 0, spacing: Spacing::Starts(1.0) };
 
-    /// Samples `wanted` starts of a run; `expected`: their total number, if it is known.
+    /// `wanted` of a run's starts, of which there are `expected` where that is known.
     #[allow(clippy::cast_precision_loss)] // an average
     pub fn new(wanted: usize, expected: Option<f64>, duration: Duration) -> Self {
         let spacing = match expected {
@@ -97,7 +97,7 @@ impl Sampling {
         takes
     }
 
-    /// Discards a sampled handshake: the next start is sampled in its place.
+    /// A sampled handshake was no good: the next start is sampled in its place.
     pub fn replace(&mut self) {
         self.taken = self.taken.saturating_sub(1);
     }
@@ -131,7 +131,7 @@ mod tests {
                 }
             }
         }
-        // Starts 1 and 2 replace start 0; the second sample is taken in its regular place.
+        // Two for the first, then each in its own place.
         assert_eq!(taken, [0, 1, 2, 5]);
     }
 }

@@ -1,4 +1,4 @@
-//! The schedule of starts, and the timer for the next one.
+//! Who starts next, and the timer that says when.
 
 use super::config::Config;
 use mio::unix::SourceFd;
@@ -15,22 +15,22 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
-/// Arrival process of the starts.
+/// How starts follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Arrivals {
-    /// Independent starts: exponential gaps.
+    /// Independent of each other: exponential gaps.
     Poisson,
     Deterministic,
-    /// Each client starts its next connection when the previous one has ended.
+    /// Each client starts its next connection when its last is over.
     Closed,
 }
 
-/// Purpose of the random draws of gaps.
+/// Gaps between starts.
 const GAPS: Purpose = Purpose(300);
 
-/// In a closed loop, a client waits this long after a failed connection, so that a server that is down does not get a
-/// million requests.
+/// A client whose connection failed waits this long before the next in a closed loop, lest a server that is gone be
+/// asked a million times.
 const AFTER_FAILURE: Duration = Duration::from_millis(100);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,30 +40,31 @@ pub struct Start {
 }
 
 pub enum Starts {
-    /// A schedule that depends only on the seed, not on the connections or the clock. Clients start in turn.
+    /// Planned by the seed alone, whatever becomes of the connections; clients take turns. Each start follows from the one
+    /// before it, never from the clock.
     Open {
         /// Exponential gaps; `None`: equal ones.
         gaps: Option<Stream>,
         rate_per_s: f64,
         begun: Time,
-        /// Number of starts so far.
+        /// Starts so far.
         count: usize,
-        /// Time of the next start, since `begun`.
+        /// The next start, since `begun`.
         next_s: f64,
         duration_s: f64,
         clients: usize,
     },
-    /// Clients that start again when their connection has ended.
+    /// Clients that begin again when they are done.
     Closed {
-        /// Times at which clients may start.
+        /// Who may start when.
         waiting: BinaryHeap<Reverse<(Time, usize)>>,
-        /// End of the starts.
+        /// When no more are started.
         until: Time,
     },
 }
 
 impl Starts {
-    /// Schedule of a load that begins at `begun`.
+    /// Those of a load that begins at `begun`.
     pub fn of(config: &Config, begun: Time) -> Self {
         let Some(rate_per_s) = config.rate_per_s.filter(|_| config.arrivals != Arrivals::Closed) else {
             return Self::closed(0..config.clients, begun, begun + config.duration());
@@ -79,7 +80,7 @@ impl Starts {
         Self::Closed { waiting: clients.map(|client| Reverse((begun, client))).collect(), until }
     }
 
-    /// Time of the next start; `None` if there is none, or none until a connection ends.
+    /// When the next start is due; `None`: there is none, or none before a connection ends.
     pub fn next_at(&self) -> Option<Time> {
         match self {
             Self::Open { begun, next_s, duration_s, .. } => {
@@ -97,7 +98,7 @@ impl Starts {
                 *count += 1;
                 *next_s = match gaps {
                     Some(gaps) => *next_s + gaps.exponential() / *rate_per_s,
-                    // Computed from the beginning, so that rounding errors do not accumulate.
+                    // Counted from the beginning, so that nothing adds up.
                     None => *count as f64 / *rate_per_s,
                 };
                 Some(Start { planned, client })
@@ -116,16 +117,16 @@ impl Starts {
     }
 }
 
-/// Wakes the poll at absolute times, with a finer resolution than the poll's own timeout.
+/// Wakes the poll at absolute times, finer than a poll's own time-out can.
 pub struct Alarm {
     timer: TimerFd,
-    /// Time of the kernel's monotonic clock at the loop's time 0.
+    /// The kernel's monotonic time when ours was 0.
     epoch: Duration,
     armed: Option<Time>,
 }
 
 impl Alarm {
-    /// An alarm that wakes a poll under a token; `now` is the loop's time.
+    /// One that speaks to a poll under a token; `now` is our time.
     pub fn new(registry: &Registry, token: Token, now: Time) -> io::Result<Self> {
         let timer =
             TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC)?;
@@ -134,7 +135,7 @@ impl Alarm {
         Ok(Self { timer, epoch: kernel.saturating_sub(now), armed: None })
     }
 
-    /// Sets the time of the alarm; without a change, no system call is made.
+    /// Sets it to a time; unchanged times cost nothing.
     pub fn set(&mut self, at: Option<Time>) -> io::Result<()> {
         if at == self.armed {
             return Ok(());
@@ -210,7 +211,7 @@ mod tests {
         let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
         assert!((mean * 1000.0 - 1.0).abs() < 0.02, "mean {mean}");
         assert!((variance / (mean * mean) - 1.0).abs() < 0.05, "variance {variance}");
-        // Kolmogorov-Smirnov test against 1 - exp(-x): 1.95/√n is the critical value at the level of 0.001.
+        // Kolmogorov and Smirnov against 1 - exp(-x): 1.95/√n is the bound of one error in a thousand.
         gaps.sort_by(f64::total_cmp);
         let count = gaps.len() as f64;
         let distance = gaps.iter().enumerate().map(|(place, gap)| {

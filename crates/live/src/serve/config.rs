@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Maximum size of a response over datagrams, which is sent without pacing.
+/// The largest response over datagrams, which is sent without pacing.
 pub const MAX_DATAGRAM_PAYLOAD_BYTES: u64 = 64 * 1024;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
@@ -24,21 +24,21 @@ pub enum PayloadWhen {
     Handshake,
 }
 
-/// A server's configuration. Except for the suites, options name it: each is optional, and others are rejected.
+/// A server's configuration, but for its suites as options name it: each may be omitted, and no others are accepted.
 #[derive(Clone, Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Suites that the server negotiates, all over the same transport.
+    /// What it negotiates; all over the same transport.
     #[serde(skip)]
     pub suites: Vec<Suite>,
-    /// Address on which it listens; port 0: any free port.
+    /// Where it listens; port 0: any that is free.
     pub listen: SocketAddr,
     pub metrics: Option<SocketAddr>,
-    /// Number of threads, each with its own connections.
+    /// Threads that serve, each with connections of its own.
     pub workers: usize,
     pub payload_bytes: u64,
     pub payload_when: PayloadWhen,
-    /// Maximum duration of a handshake.
+    /// How long a handshake may take.
     #[serde(rename = "handshake_timeout_s", deserialize_with = "seconds")]
     pub handshake_timeout: Duration,
     /// Timeout of an established connection without a request, or without reading any of a response.
@@ -47,18 +47,18 @@ pub struct Config {
     /// Time until connections are closed after the stop signal.
     #[serde(rename = "drain_timeout_s", deserialize_with = "seconds")]
     pub drain_timeout: Duration,
-    /// Maximum number of handshakes in progress, of all workers; when it is reached, the oldest is dropped.
+    /// Handshakes in progress, of all workers; beyond, the oldest is given up.
     pub max_handshakes: usize,
-    /// Maximum number of connections, of all workers; further ones are accepted when one has ended.
+    /// Connections, of all workers; beyond, none is accepted until one has ended.
     pub max_connections: usize,
-    /// Root certificate of the clients, which is all that a server needs to verify them.
+    /// The root of clients' certificates: a server needs to know no more of its clients.
     pub client_ca: Option<PathBuf>,
-    /// File to which sampled handshakes are appended, as lines of JSON.
+    /// The file to which sampled handshakes are added, as lines of JSON.
     #[serde(rename = "traces_out")]
     pub traces: Option<PathBuf>,
     /// One handshake in N is sampled.
     pub sample: u64,
-    /// Measures the queue waits and service times of handshake messages, and the workers' busy time.
+    /// Times how long messages of handshakes wait to be taken up, and what they and the wait for them cost.
     pub queue_times: bool,
     /// Each worker records the queue times of at most N messages; [`super::Server::take_queue_traces`] returns them.
     pub max_queue_traces: usize,
@@ -88,12 +88,12 @@ impl Default for Config {
 }
 
 impl Config {
-    /// A server of these suites with default limits.
+    /// A server of these suites with every limit at its default.
     pub fn new(suites: Vec<Suite>, listen: SocketAddr) -> Self {
         Self { suites, listen, ..Self::default() }
     }
 
-    /// The trusted root of the clients; `None` if none was given.
+    /// Clients known by their root alone. `None` where no root was given.
     pub fn clients(&self) -> Result<Option<AnyIdentity>, ServeError> {
         let Some(path) = &self.client_ca else { return Ok(None) };
         let asks = |suite: &Suite| {
@@ -107,7 +107,7 @@ impl Config {
         Ok(Some(AnyIdentity::X509(root)))
     }
 
-    /// Whether endpoints record their operations.
+    /// Whether endpoints time what they do.
     pub fn instrumented(&self) -> bool {
         self.metrics.is_some() || self.traces.is_some()
     }
@@ -142,7 +142,7 @@ pub enum ServeError {
 }
 
 impl ServeError {
-    /// True for invalid input.
+    /// True where other input would help.
     pub fn is_wrong_input(&self) -> bool {
         match self {
             Self::Payload { .. } | Self::ClientCa(_) | Self::Transports { .. } | Self::Listen { .. } => true,
@@ -152,7 +152,7 @@ impl ServeError {
     }
 }
 
-/// Reason of a failure to listen.
+/// Why nothing listens, in words.
 pub(crate) fn listening_reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::AddrInUse => "another program listens there".into(),

@@ -66,11 +66,11 @@ pub struct Worker {
 /// Whether there may be connections to accept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Accept {
-    /// The system has to report a connection first.
+    /// Not until the system reports one.
     Wait,
-    /// A connection may wait to be accepted.
+    /// There may be.
     Ready,
-    /// A connection may wait, but the table is full until another one ends; checked again at this time.
+    /// There may be, but the table is full until a connection ends; checked again at this time.
     Paused(Duration),
 }
 

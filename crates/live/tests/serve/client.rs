@@ -8,7 +8,7 @@ use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Time limit of a connection, after which the test fails.
+/// How long anything may take before the test fails.
 const TIMEOUT: Duration = Duration::from_secs(300);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
@@ -17,7 +17,7 @@ pub struct Client {
     transport: Transport,
 }
 
-/// Result of a connection.
+/// What a connection came to.
 pub struct Outcome {
     pub negotiated: Negotiated,
     pub session: Option<Session>,
@@ -53,7 +53,7 @@ impl Socket {
         }
     }
 
-    /// Receives input; 0 bytes if none arrives within `LOOK_EVERY`.
+    /// What has arrived; nothing, where nothing did in a short time.
     fn receive(&mut self, buffer: &mut [u8]) -> usize {
         let received = match self {
             Self::Stream(stream) => stream.read(buffer),
@@ -75,7 +75,7 @@ impl Client {
         Self { connector, transport: suite.transport() }
     }
 
-    /// A client's first flight.
+    /// What a client sends first.
     pub fn first_flight(&self) -> Vec<u8> {
         let mut flight = Vec::new();
         let mut client = self.connector.connect(None).unwrap();
@@ -83,7 +83,7 @@ impl Client {
         flight
     }
 
-    /// Performs a handshake, sends a request, and receives an answer of N bytes.
+    /// A handshake, a request, and an answer of N bytes.
     pub fn connect(
         &self,
         server: SocketAddr,

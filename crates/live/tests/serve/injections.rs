@@ -1,5 +1,5 @@
-//! An attacker on the path between `load` and `serve`, over real sockets, with the cases that a test of
-//! `shakedown-stacks` applies to endpoints. Each handshake of a load gets a different case.
+//! A stranger on the path between `load` and `serve`, over real sockets: what `shakedown-stacks`'s test of the same
+//! cases does to endpoints. Every handshake of a load meets another case.
 
 use super::stranger::{Case, SUITES, Stranger, cases, headers};
 use super::{LONG, config, start, stop, suite};
@@ -14,39 +14,39 @@ use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Number of simultaneous handshakes of a suite: high, because many wait 3 seconds for a retransmission, but so low
-/// that a socket's buffer holds the datagrams of all, because a lost request is not retransmitted.
+/// Handshakes of one suite at the same time: many wait for 3 seconds until something lost is sent again. A socket's
+/// buffer has room for the datagrams of all: a request that is lost is not sent again.
 const CLIENTS: usize = 48;
-/// Content types of records.
+/// Contents of records.
 const ALERT: u8 = 2;
 const DATA: u8 = 4;
 const FRONT: Token = Token(usize::MAX);
 const WAKER: Token = Token(usize::MAX - 1);
 
-/// A connection through the relay.
+/// A connection that passes through.
 struct Conversation<'a> {
     client: SocketAddr,
-    /// The client's random value, because ports are reused.
+    /// The client's random value: ports are used again.
     random: Vec<u8>,
-    /// The socket that is the client for the server.
+    /// To the server, its socket is the client.
     server: UdpSocket,
     stranger: Option<Stranger<'a>>,
-    /// The server's answer has passed; only close alerts follow.
+    /// The server's answer has passed: what follows is goodbye.
     answered: bool,
 }
 
-/// Relays datagrams between clients and a server.
+/// Passes datagrams on between clients and a server.
 struct Relay<'a> {
     server: SocketAddr,
     front: UdpSocket,
     poll: Poll,
-    /// Number of conversations before a load, which pass unchanged.
+    /// How many conversations pass unchanged, which are those before a load.
     unchanged: usize,
     cases: &'a [Case],
     conversations: HashMap<usize, Conversation<'a>>,
     latest: HashMap<SocketAddr, usize>,
     begun: usize,
-    /// Datagrams of the second conversation; the first one is not part of a load.
+    /// The second conversation's datagrams: the first is not a load's.
     second: Vec<(Side, Vec<u8>)>,
     done: usize,
 }
@@ -57,7 +57,7 @@ fn random_of_hello(datagram: &[u8]) -> Option<&[u8]> {
     rest.get(..16)
 }
 
-/// Whether a datagram contains a protected record of a content type.
+/// Whether a datagram holds a protected record of a content.
 fn holds(datagram: &[u8], content: u8) -> bool {
     headers(datagram).into_iter().any(|at| datagram[at] == 0xe0 | content)
 }
@@ -154,7 +154,7 @@ impl<'a> Relay<'a> {
             None => vec![(from.peer(), datagram.to_vec())],
         };
         for (to, datagram) in arrivals {
-            // Datagrams that cannot be sent are lost.
+            // What does not get through is lost, as datagrams are.
             let _ = match to {
                 Side::Client => self.front.send_to(&datagram, conversation.client),
                 Side::Server => conversation.server.send(&datagram),
@@ -163,12 +163,12 @@ impl<'a> Relay<'a> {
     }
 }
 
-/// Result of a load.
+/// What came of a load.
 struct Loaded {
     outcome: Outcome,
-    /// Number of cases that were applied.
+    /// How many cases came up.
     done: usize,
-    /// Cases without the close alert that the client sends after its answer.
+    /// Cases in which the client said no goodbye, as it does after its answer.
     unfinished: Vec<Case>,
     /// The datagrams of its first handshake.
     datagrams: Vec<(Side, Vec<u8>)>,
@@ -184,7 +184,7 @@ fn loaded(suite_name: &str, sessions: usize, cases: &[Case]) -> Loaded {
         target: format!("wtls://{}", relay.front.local_addr().unwrap()),
         arrivals: Arrivals::Closed,
         duration_s: LONG.as_secs_f64(),
-        // Longer than the retransmissions of a client without an answer.
+        // Longer than a client that has no answer goes on.
         timeout_s: 100.0,
         max_starts: Some(cases.len().max(1) as u64),
         clients: if cases.is_empty() { 1 } else { CLIENTS },
@@ -211,7 +211,7 @@ fn loaded(suite_name: &str, sessions: usize, cases: &[Case]) -> Loaded {
     }
 }
 
-/// The datagrams of a handshake without an attacker.
+/// The datagrams of a handshake without a stranger.
 fn honest(suite_name: &str) -> Vec<(Side, Vec<u8>)> {
     let datagrams = loaded(suite_name, 1, &[]).datagrams;
     datagrams.into_iter().take_while(|(_, datagram)| !holds(datagram, DATA)).collect()
@@ -221,8 +221,7 @@ fn honest(suite_name: &str) -> Vec<(Side, Vec<u8>)> {
 fn survives(name: &str) -> usize {
     let all = cases(&honest(name));
     let unanswered = tried(name, &all);
-    // The kernel of a busy machine drops datagrams, and requests are not retransmitted, so these cases are tried once
-    // more.
+    // The kernel of a busy machine drops datagrams, and nothing sends a request again: once more, and no more.
     if !unanswered.is_empty() {
         assert_eq!(tried(name, &unanswered).len(), 0, "{name}: {unanswered:02x?}");
     }
@@ -232,7 +231,7 @@ fn survives(name: &str) -> usize {
 /// Cases in which the handshake was completed and the request had no answer.
 fn tried(name: &str, cases: &[Case]) -> Vec<Case> {
     let is_resumption = suite(name).is_resumption();
-    // Before a load, a generator performs one handshake, or one for every client's session.
+    // Before it loads, a generator makes one handshake, or one for every client's session.
     let loaded = loaded(name, if is_resumption { CLIENTS } else { 1 }, cases);
     let (found, tried) = (loaded.outcome, cases.len() as u64);
     let lost = found.failed.get("timeout: first byte").copied().unwrap_or_default();
@@ -242,7 +241,7 @@ fn tried(name: &str, cases: &[Case]) -> Vec<Case> {
     assert_eq!(found.first_byte_s.n, tried - lost, "{name}");
     assert_eq!(found.resumed.confirmed, if is_resumption { tried } else { 0 }, "{name}");
     assert_eq!(found.negotiated.len(), 1, "{name}: {:?}", found.negotiated);
-    // A close alert may be lost too.
+    // A goodbye may be lost too.
     if lost == 0 { Vec::new() } else { loaded.unfinished }
 }
 

@@ -1,13 +1,13 @@
-//! Recorded operations, as counts. Only this module of the tests uses the recorder.
+//! What was recorded, as counts: the one place in these tests that knows the recorder.
 
 use shakedown_trace::recorder::Event;
 use shakedown_trace::{Counter, Primitive, Recording};
 use std::collections::BTreeMap;
 
-/// Number of operations and bytes of each primitive.
+/// How often each primitive ran and over how many bytes.
 pub type Tally = BTreeMap<Primitive, (u64, u64)>;
 
-/// Runs `work` with a separate log; returns the log.
+/// Runs `work` with a log of its own; what it wrote there.
 pub fn recorded<T>(work: impl FnOnce() -> T) -> (T, Log) {
     let mut recording = Recording::new(Counter::NANOSECONDS);
     let result = recording.during(work);

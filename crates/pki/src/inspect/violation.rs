@@ -1,4 +1,4 @@
-//! Violations for which a peer would reject a chain.
+//! What a peer would refuse about a chain.
 
 use super::{Certificate, Criteria, Key, LEVEL_BITS, holds};
 use crate::credentials::Format;
@@ -12,15 +12,16 @@ use openssl::x509::X509;
 use serde::Serialize;
 use shakedown_trace::Side;
 
-/// Why a peer rejects a chain.
+/// Why a peer refuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
     Expired,
+    /// Its time has not come.
     NotYetValid,
     /// The certificates are not in the order of issue, leaf first.
     WrongOrder,
-    /// A certificate is not on the path from the leaf.
+    /// Some have nothing to do with the leaf.
     Unrelated,
     /// The issuer's certificate is neither in the chain nor trusted.
     IssuerMissing,
@@ -28,11 +29,11 @@ pub enum Reason {
     BadSignature,
     /// The private key is not that of the leaf.
     KeyMismatch,
-    /// A certificate that may not issue certificates has issued another.
+    /// A certificate that may not issue has issued another.
     IssuerIsNoCa,
     /// More certificates below an issuer than it allows.
     PathTooLong,
-    /// No DNS name or address among the subject alternative names.
+    /// No name where peers look for names today.
     NoAlternativeName,
     WrongName,
     /// The certificate may not be used on this side.
@@ -44,13 +45,13 @@ pub enum Reason {
     UnknownCriticalExtension,
 }
 
-/// One violation for which a peer would reject the chain.
+/// One thing that a peer would refuse.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Violation {
     pub reason: Reason,
-    /// Index of the certificate in the file; `None` if it concerns the whole chain.
+    /// Place of the certificate in the file; none where it is about all.
     pub place: Option<usize>,
-    /// The details, and what would be accepted, in one line.
+    /// What exactly, in one line, and what would be right.
     pub detail: String,
 }
 
@@ -60,15 +61,15 @@ pub(super) struct Chain<'a> {
     pub right_order: &'a [usize],
     pub key: Option<&'a PKey<Private>>,
     pub anchors: &'a [X509],
-    /// The key of the trusted root that issued a certificate of the path, if known.
+    /// The key of the trusted root that the path ends with, where it is not in the file.
     pub anchor_key: Option<Key>,
     pub format: Format,
 }
 
-/// All violations, those of the order first.
+/// Everything that a peer would refuse, the chain's order first.
 pub(super) fn violations(chain: &Chain<'_>, criteria: &Criteria) -> Vec<Violation> {
     let mut list = Vec::new();
-    // The certificates of an archive have no order.
+    // An archive has no order of its own.
     let has_order = chain.format != Format::Pkcs12;
     path(chain.certificates, chain.right_order, chain.anchors, has_order, &mut list);
     for (height, &place) in chain.right_order.iter().enumerate() {
@@ -87,7 +88,7 @@ pub(super) fn violations(chain: &Chain<'_>, criteria: &Criteria) -> Vec<Violatio
         if height > 0 {
             issuing(certificate, &mut add);
         }
-        // Number of certificates below it on the path, without the leaf.
+        // How many it has below itself on the path, the leaf aside.
         let between = height.saturating_sub(1);
         let most = certificate.pathlen().and_then(|most| usize::try_from(most).ok());
         if let Some(most) = most.filter(|most| between > *most) {
@@ -105,7 +106,7 @@ pub(super) fn violations(chain: &Chain<'_>, criteria: &Criteria) -> Vec<Violatio
     list
 }
 
-/// Violations of the order of a file's certificates, if it has one, and of the end of the path.
+/// What a peer would refuse about the order of the certificates of a file, if it has one, and about where the path ends.
 pub fn path<C: Link>(
     certificates: &[C],
     right_order: &[usize],
@@ -135,7 +136,7 @@ pub fn path<C: Link>(
             let issuer = issuer.subject();
             (Reason::BadSignature, format!("the signature does not verify under the key of '{issuer}'"))
         }
-        // The peer's trusted roots are unknown: one may be the issuer of the last certificate.
+        // What the peer trusts is unknown: it may be the issuer of the last.
         _ if anchors.is_empty() => return,
         _ => {
             let detail = format!("issued by '{}', which is neither in the chain nor trusted", last.issuer());
@@ -145,7 +146,7 @@ pub fn path<C: Link>(
     list.push(Violation { reason, place: Some(place), detail });
 }
 
-/// Violations of a certificate's dates.
+/// What a peer would refuse about a certificate's dates.
 pub fn dates<C: Link>(certificate: &C, now_unix_s: i64, add: &mut impl FnMut(Reason, String)) {
     let Some((from_s, to_s)) = certificate.validity_s() else { return };
     if now_unix_s > to_s {
@@ -155,14 +156,14 @@ pub fn dates<C: Link>(certificate: &C, now_unix_s: i64, add: &mut impl FnMut(Rea
     }
 }
 
-/// Violations by a certificate that has issued another.
+/// What a peer would refuse about a certificate that has issued another.
 pub fn issuing<C: Link>(certificate: &C, add: &mut impl FnMut(Reason, String)) {
     if let Some(why) = certificate.is_no_issuer() {
         add(Reason::IssuerIsNoCa, format!("has issued another, and {why}"));
     }
 }
 
-/// The security level, and the bits that it requires.
+/// What a security level wants.
 fn wanted_bits(criteria: &Criteria) -> (usize, u32) {
     let level = usize::from(criteria.security_level).min(LEVEL_BITS.len() - 1);
     (level, LEVEL_BITS[level])
@@ -221,7 +222,7 @@ fn leaf(chain: &Chain<'_>, criteria: &Criteria, list: &mut Vec<Violation>) {
     }
 }
 
-/// The highest security level that accepts all keys and signatures of a path, including its root's key.
+/// The highest security level that takes every key and signature of a path and the key that it is rooted in.
 pub(super) fn highest_level(described: &[Certificate], path: &[usize], anchor_key: Option<&Key>) -> u8 {
     let weakest = path.iter().map(|place| {
         let certificate = &described[*place];

@@ -2,14 +2,14 @@
 
 use super::*;
 
-/// A kind of handshake.
+/// A way to become connected.
 #[derive(Clone)]
 pub struct Flow {
     pub name: &'static str,
     pub client: Arc<ClientConfig<OpenSsl>>,
     pub server: Arc<ServerConfig<OpenSsl>>,
     pub session: Option<Session>,
-    /// Whether a client needs no secret.
+    /// Whether anybody can be a client.
     pub open_to_all: bool,
 }
 
@@ -51,7 +51,7 @@ pub static FLOWS: LazyLock<Vec<Flow>> = LazyLock::new(|| {
     let secret = || SharedSecret { identifier: identifier.clone(), secret: vec![7; 16].into() };
     client.shared_secrets.push(secret());
     server.shared_secrets.push(secret());
-    // A client must know the secret.
+    // Who does not know the secret is no client.
     let mut shared = flow("shared_secret", (client, server));
     shared.open_to_all = false;
     flows.push(shared);
@@ -60,7 +60,7 @@ pub static FLOWS: LazyLock<Vec<Flow>> = LazyLock::new(|| {
     first.run();
     (resumed.name, resumed.session) = ("resumed", first.client.session().cloned());
     assert!(resumed.session.is_some());
-    // A session that the server no longer stores.
+    // And one that the server does not know any more.
     let mut forgotten = flows[5].clone();
     let mut other = Pair::new(&resumed.client, &resumed.server, None, 78);
     other.run();

@@ -1,4 +1,4 @@
-//! The environment of the tests: keys and certificates from a seed, a link, a clock.
+//! A environment for the tests: keys and certificates made from a seed, a link of one's own, a clock.
 
 #![allow(dead_code, clippy::unwrap_used)]
 
@@ -51,7 +51,7 @@ impl crypto::Random for Seeded {
     }
 }
 
-/// Records the calls of the observer.
+/// Notes every announcement.
 #[derive(Default, Clone)]
 pub struct Log(pub Vec<String>);
 
@@ -100,7 +100,7 @@ pub enum Kind {
     Ec(Curve),
 }
 
-/// The generation of RSA keys is slow, so each key is generated once per process.
+/// RSA keys are slow to make, so each size is made once per use and process.
 pub fn rsa_der(bits: u32, index: usize) -> Vec<u8> {
     type Keys = std::collections::HashMap<(u32, usize), Vec<u8>>;
     static KEYS: LazyLock<std::sync::Mutex<Keys>> = LazyLock::new(Default::default);
@@ -251,7 +251,7 @@ pub fn anonymous_pair(offer: KeyExchangeId) -> (ClientConfig<OpenSsl>, ServerCon
     (ClientConfig::new(vec![offer]), server)
 }
 
-/// Both sides and the link between them.
+/// Both sides and the wires between them.
 pub struct Pair {
     pub now: Duration,
     pub client: Client<OpenSsl>,
@@ -274,7 +274,7 @@ impl Pair {
         Self::starting_at(Duration::from_secs(10), client, server, session, seed)
     }
 
-    /// Like `new`, at another time.
+    /// The same at another time.
     pub fn starting_at(
         now: Duration,
         client: &Arc<ClientConfig<OpenSsl>>,
@@ -340,7 +340,7 @@ impl Pair {
         self.server.write(&mut self.server_environment.cx(self.now), data).unwrap();
     }
 
-    /// Runs until the client's handshake has succeeded or failed. Every datagram arrives.
+    /// Goes on until the client's handshake is over, one way or the other. Every datagram arrives.
     pub fn run_out(&mut self) -> &mut Self {
         for _ in 0..20 {
             self.run();
@@ -352,7 +352,7 @@ impl Pair {
         panic!("the handshake does not end");
     }
 
-    /// Advances the time to the earliest deadline, and handles the timeouts of both sides.
+    /// Lets both timers run out that are due at the earliest deadline of either.
     pub fn advance(&mut self) -> bool {
         let deadlines = [self.client.poll_timeout(), self.server.poll_timeout()];
         let Some(next) = deadlines.into_iter().flatten().min() else { return false };
@@ -371,7 +371,7 @@ pub fn established(events: &[Event]) -> Option<&Established> {
     })
 }
 
-/// The error of the last rejected flight.
+/// Why the last flight that was not accepted was not.
 pub fn rejected(events: &[Event]) -> Option<&Error> {
     events.iter().rev().find_map(|event| match event {
         Event::Rejected(error) => Some(error),

@@ -33,24 +33,24 @@ MAX_CONNECTIONS = 50
 """Connections of a capture that are kept message by message."""
 
 MAX_MESSAGES = 64
-"""Messages kept of a connection; a handshake has a dozen, and renegotiations could go on for ever."""
+"""Messages of a connection that are kept: a handshake has a dozen, but renegotiations are unlimited."""
 
 MAX_KINDS = 40
 """Kinds of connections that are counted separately; all further kinds are counted together."""
 MAX_KINDS_SHOWN = 12
-"""Kinds of connections that a terminal shows; the report has the others."""
+"""Kinds of connections that are printed on a terminal; the report has all."""
 
 MAX_TRACES = 12
 """Suites of a capture that are estimated."""
 
 
 def cut_short(capture: object, problem: str) -> str:
-    """The line for a capture whose reading ended before the file did."""
+    """The note for a capture whose reading ended before the end of the file."""
     return f"{capture}: {problem}; what came before is used, and connections may lack what came after"
 
 
 def run(scenario: Scenario, run: Run) -> Capture:
-    """Inspects a capture. Raises `InputError` where it cannot be read."""
+    """Inspects a capture. Raises `InputError` if it cannot be read."""
     assert scenario.capture is not None
     run.progress(0, f"reading {scenario.label}")
     file, keylog = Path(scenario.capture.file), scenario.capture.keylog
@@ -58,7 +58,7 @@ def run(scenario: Scenario, run: Run) -> Capture:
 
 
 def keep(file: Path, keylog: Path | None, stream: Inspection) -> Capture:
-    """Reads a capture to its end and keeps what a report shows of it."""
+    """Reads a capture to its end and keeps the connections and counts for the report."""
     found = Capture(file.name, keylog=None if keylog is None else keylog.name)
     for item in stream:
         found.add(item.connection, item.trace, item.refused)
@@ -68,7 +68,7 @@ def keep(file: Path, keylog: Path | None, stream: Inspection) -> Capture:
 
 
 def capture_of_traces(name: str, traces: Iterable[CapturedTrace]) -> Capture:
-    """Traces that `inspect --traces-out` wrote, as a capture: what its connections sent, without times."""
+    """Converts traces from `inspect --traces-out` to a capture whose connections have no times."""
     found = Capture(name)
     for index, trace in enumerate(traces):
         found.add(_connection_of(index, trace), trace, None)
@@ -77,7 +77,7 @@ def capture_of_traces(name: str, traces: Iterable[CapturedTrace]) -> Capture:
 
 @dataclass
 class Tally:
-    """Lowest, mean and highest of figures that come one by one."""
+    """Minimum, mean and maximum of figures that are added one by one."""
 
     count: int = 0
     sum: float = 0.0
@@ -95,7 +95,7 @@ class Tally:
 
 
 class KeptConnection(NamedTuple):
-    """A connection, its messages limited in number, and why it has no trace."""
+    """A connection with a limited number of messages, and the reason if it has no trace."""
 
     connection: Connection
     messages_left_out: int
@@ -107,11 +107,11 @@ _KIND = ("suite", "protocol", "cipher", "resumed", "complete")
 
 @dataclass
 class Capture:
-    """What is kept of a capture: some connections in full, all of them counted by kind, one trace a suite.
+    """The kept data of a capture: some connections in full, counts of all by kind, and one trace per suite.
 
-    `kinds` has bytes and handshake times of connections alike in `_KIND`; `uncounted` connections are of more
-    kinds than are counted separately, `without_cost` suites more than are estimated. `problem` says why
-    reading ended before the file did.
+    `kinds` has bytes and handshake times of connections by the fields in `_KIND`. `uncounted` is the number
+    of connections of kinds above the limit `MAX_KINDS`; `without_cost` has the suites above the limit
+    `MAX_TRACES`. `problem` is the reason why reading ended before the end of the file.
     """
 
     name: str
@@ -149,7 +149,7 @@ class Capture:
 
 
 def _connection_of(index: int, trace: CapturedTrace) -> Connection:
-    """A connection as far as a trace contains it."""
+    """A connection with the fields that a trace has."""
     from shakedown.schema import captured as schema
 
     nothing = schema.Undecrypted(bytes=0, records=0, from_s=None, to_s=None)

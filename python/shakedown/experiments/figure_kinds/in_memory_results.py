@@ -1,4 +1,4 @@
-"""Results that are not in a results folder: objects that `measure` returns, and files of JSON."""
+"""Results without a results folder: objects that `measure` returns, and JSON files."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def results_of(
 
 
 def results_of_json(path: str | Path) -> Results:
-    """Objects of `measure --json`, or of `inspect --traces-out`, as results.
+    """Converts a file of objects of `measure --json` or `inspect --traces-out` to results.
 
-    Raises `InputError` in one line where the file holds anything else.
+    Raises `InputError` with one line if the file has other content.
     """
     path = Path(path)
     accepted = "accepted: what measure --json prints, or inspect --traces-out writes"

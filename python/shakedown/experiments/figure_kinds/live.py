@@ -1,4 +1,4 @@
-"""Live: handshakes on real sockets: a server of its own on this machine's loopback, and a load on it."""
+"""Live figures: a load on a server that is started for it on this machine's loopback."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ _TIMES = {"connect": "connect_s", "handshake": "handshake_s", "lateness": "start
 UNLOADED_RATE_PER_S = 25.0
 """New connections per second of the load without a queue, or a tenth of the saturation rate if less."""
 SLOW_TIMEOUT_S = 120.0
-"""How long a handshake of a slowed client may take."""
+"""Timeout of a slowed client's handshake."""
 UNLOADED_SHARE = 0.25
-"""Its time, as a share of the load's."""
+"""Duration of the load without a queue, as a fraction of the load's."""
 MIN_LIVE_S = 0.4
 """The shortest load of a suite that is compared; a shorter one is too imprecise."""
 
@@ -57,14 +57,14 @@ TABLE = loads.TABLE
 
 
 def needs(experiment: Experiment) -> tuple[Need, ...]:
-    """Measured handshakes, whose work says how many a second fill a server's time."""
+    """The measured handshakes, from which the saturation rate is computed."""
     return ("measurements",) if experiment.asked.get("live") else ()
 
 
 def compared(found: Experiment, rate_per_s: float | None, time_s: float, *, endpoints: bool) -> Experiment:
-    """An experiment's suites, each run live by the loads of its file, or one, and compared with other kinds.
+    """Changes an experiment: each suite runs live, with the file's loads or one, and the kinds are compared.
 
-    All loads share the time evenly. Raises `InputError`.
+    All loads have the same share of the time. Raises `InputError`.
     """
     suites = len(found.of("measured"))
     if found.options.carrier == "eap":
@@ -99,7 +99,7 @@ def compared(found: Experiment, rate_per_s: float | None, time_s: float, *, endp
 
 
 def scenarios(run: Run) -> Iterator[Sequence[Scenario]]:
-    """Every handshake that was measured, with each load; a batch a handshake."""
+    """All measured handshakes with each load; one batch per handshake."""
     asked = run.experiment.asked.get("live", ())
     for one in run.experiment.of("measured") if asked else ():
         if one.handshake in run.measurements:
@@ -112,7 +112,7 @@ def scenarios(run: Run) -> Iterator[Sequence[Scenario]]:
 
 
 def run(scenario: Scenario, run: Run) -> Found:
-    """Starts a server, loads it, stops it. Raises `InputError`, and the core's errors."""
+    """Starts, loads and stops a server. Raises `InputError`, and the core's errors."""
     live, handshake = scenario.asked, scenario.handshake
     assert isinstance(live, Live)
     assert handshake is not None
@@ -156,7 +156,7 @@ def run(scenario: Scenario, run: Run) -> Found:
 def _time_spent(
     scenario: Scenario, live: Live, progress: Callable[[LoadProgress], None], saturation_per_s: float
 ) -> Iterator[TimeSpent]:
-    """Handshakes sampled on both sides without a queue, by this machine's client and by slower ones."""
+    """Handshakes sampled on both sides without a queue, of this machine's client and of emulated devices."""
     from shakedown.live.load_test.time_spent import read_halves, time_spent
     from shakedown.prediction.slowdown import slowed
 
@@ -188,18 +188,18 @@ def _time_spent(
 
 
 def _quiet(live: Live, saturation_per_s: float, **more: float) -> Live:
-    """The same load without a queue."""
+    """The load at a rate without a queue."""
     rate_per_s = min(UNLOADED_RATE_PER_S, 0.1 * saturation_per_s)
     return msgspec.structs.replace(live, arrivals="deterministic", rate_per_s=rate_per_s, **more)
 
 
 def _rounded(rate_per_s: float) -> float:
-    """Two digits, as people write rates."""
+    """Rounds a rate to two digits."""
     return float(f"{max(rate_per_s, 0.1):.2g}")
 
 
 def _formula_wait_s(live: Live, rate_per_s: float, server: Serving) -> float | None:
-    """The Pollaczek–Khinchine wait; every worker has its own connections and queue."""
+    """The Pollaczek–Khinchine wait; every worker has separate connections and a separate queue."""
     from shakedown.models.queueing import mg1_wait_s
 
     busy = server.busy_s
@@ -217,9 +217,9 @@ def loaded(
     server: Mapping[str, Any] | None = None,
     generator: Mapping[str, object] | None = None,
 ) -> Loaded:
-    """One server and one load on it. Raises `InputError` where no handshake came to its end.
+    """Runs one server and one load on it. Raises `InputError` if no handshake was completed.
 
-    `server` and `generator` get more options than the scenario has.
+    `server` and `generator` are options in addition to those of the scenario.
     """
     handshake, options = scenario.handshake, scenario.options
     assert handshake is not None
@@ -257,7 +257,7 @@ def loaded(
             "seed": 1 if scenario.seed is None else scenario.seed,
             "timeout_s": live.timeout_s,
             "ca": options.ca,
-            # The only server here is the one just started.
+            # The server was started by this process, so its certificate need not be checked.
             "check": not options.user_supplied,
             **(generator or {}),
         }
@@ -286,7 +286,7 @@ def loaded(
 
 
 def _cpu_s(some: set[int]) -> float | None:
-    """CPU time of threads that still run; None where unknown."""
+    """CPU time of running threads; None if unknown."""
     with suppress(OSError):
         return ran_s(some) or None
     return None

@@ -1,9 +1,9 @@
 """A live load compared with the model and the simulation.
 
-Both start from the times that the handshake took in memory on this machine, add what a TCP connection costs
-here where `devices measure` has found that, and carry it over the bearer `loopback`; they use only one figure
-of the live run, its achieved rate. Simulated are a replay of the recording and, where asked for, the protocol
-engines themselves in virtual time, whose work is estimated with the same times.
+Both use the times of the handshake in memory on this machine, the cost of a TCP connection from this
+machine's profile (if it has one), and the bearer `loopback`. Their only input from the live run is its
+achieved rate. The simulations are a replay of the recording and, on request, the protocol engines in virtual
+time with the same times.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ CLIENTS = 20_000
 """Simulated clients: enough for a mean wait within a few per cent at moderate utilisation."""
 
 ENDPOINT_CLIENTS = 3_000
-"""The same of engines, which work in earnest: a few seconds of this machine."""
+"""Clients of protocol engines, which perform real cryptography: a few seconds on this machine."""
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """What a load and its server counted, whether they had cores of their own, and the CPU time of the
-    server's threads for one handshake; None where unknown.
+    """The figures of a load and its server, whether they ran on separate cores, and the CPU time of the
+    server's threads for one handshake (None if unknown).
     """
 
     load: LoadRun
@@ -53,9 +53,9 @@ class Loaded:
 def compare(
     measured: Measurement, live: Live, loaded: Loaded, unloaded: LoadRun, scenario: Scenario
 ) -> Comparison:
-    """The server's work per handshake, handshake time and wait in three ways, or in four.
+    """The server's work per handshake, handshake time and wait by three methods, or four with engines.
 
-    Raises `InputError` where engines are asked for and cannot run.
+    Raises `InputError` if engines are requested and cannot run.
     """
     from shakedown.simulation.deployment import seed_of
     from shakedown.simulation.fleet import settle
@@ -125,7 +125,7 @@ def compare(
 
 
 def engines_of(scenario: Scenario) -> Stacks:
-    """The stacks whose engines stand for a handshake. Raises `InputError` where none can."""
+    """The stacks whose engines perform a handshake. Raises `InputError` if no engine can."""
 
     handshake = scenario.handshake
     assert handshake is not None
@@ -139,7 +139,7 @@ def engines_of(scenario: Scenario) -> Stacks:
 
 
 def from_actual_start_s(load: LoadRun) -> float | None:
-    """Mean handshake time without the generator's own lateness, of which no model knows."""
+    """Mean handshake time without the generator's lateness, which the models do not include."""
     if load.handshake_s.mean is None or load.start_lateness_s.mean is None:
         return None
     return max(0.0, load.handshake_s.mean - load.start_lateness_s.mean)
@@ -152,7 +152,7 @@ def compared(
     simulated_s: float | None,
     endpoints_s: float | None = None,
 ) -> ComparedFigure:
-    """A figure in several ways, and how far the others are off the live one."""
+    """A figure by several methods, and the relative differences from the live figure."""
 
     def off(value_s: float | None) -> float | None:
         return value_s / live_s - 1.0 if value_s is not None and live_s is not None and live_s > 0.0 else None
@@ -170,8 +170,8 @@ def compared(
 
 
 def connection_cost_s(measured: Measurement) -> dict[Side, float] | None:
-    """The kernel's time for a handshake's TCP connection, by side, from this machine's profile; None where
-    that has none. Datagrams have no connection.
+    """The kernel's time for a handshake's TCP connection, by side, from this machine's profile; None if the
+    profile has none, and for datagrams.
     """
     from shakedown.profiles import THIS_MACHINE, load_device
 
@@ -188,12 +188,12 @@ def connection_cost_s(measured: Measurement) -> dict[Side, float] | None:
 
 
 def priced_as_measured(measured: Measurement, connection_s: Mapping[Side, float] | None = None) -> Priced:
-    """The handshake with the times that it took here as its costs, over the loopback."""
+    """The handshake over the loopback, with its times on this machine as costs."""
     from shakedown.prediction.scenario import Scenario as Priced
     from shakedown.prediction.trace import parse_trace
     from shakedown.profiles import load_bearer, load_device
 
-    # Costs are all given: of the device nothing counts but its name.
+    # All costs are given, so only the device's name is used.
     here = dataclasses.replace(load_device("server"), name="this-machine")
     return Priced(
         trace=parse_trace(builtins(measured), measured.suite),
@@ -208,7 +208,7 @@ def priced_as_measured(measured: Measurement, connection_s: Mapping[Side, float]
 def measured_price(
     measured: Measurement, side: Side, connection_s: Mapping[Side, float] | None = None
 ) -> Price:
-    """A side's mean times by message, the unattributed before its first, and their spread."""
+    """A side's mean times by message, its unattributed time before the first, and its standard deviation."""
     from shakedown.models.ranges import exactly
     from shakedown.prediction.prices import Price
 

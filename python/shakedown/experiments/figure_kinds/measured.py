@@ -1,4 +1,4 @@
-"""Measured here: the real stacks ran in memory; time per message and operation, and bytes, on both sides."""
+"""Measured figures: both sides' times per message and operation, and bytes, of real stacks in memory."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _memory(one: Measurement) -> Iterator[Row]:
 
 
 def place_columns(scenario: Scenario) -> Row:
-    """What holds in all rows of a scenario, besides its handshake's identity."""
+    """The columns that all rows of a scenario share, except its handshake's identity."""
     where = ("kind", "device", "server_device", "bearer", "connection")
     return {"scenario": scenario.key, **{name: getattr(scenario, name) for name in where}}
 

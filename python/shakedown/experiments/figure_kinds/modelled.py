@@ -1,4 +1,4 @@
-"""Modelled: recorded handshakes estimated on devices, sent over bearers, queued at servers, by formulas."""
+"""Modelled figures: recorded handshakes on devices, over bearers and in servers' queues, by formulas."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 
 CURVE_POINTS = 48
-"""Rates at which a queue's curve is computed, from none to almost saturation."""
+"""Number of rates of a queue's curve, from 0 to almost the saturation rate."""
 
 NEAREST_TO_SATURATION = 0.99
 
 _ENDS = {"estimate": None, "lower": "low", "upper": "high"}
-"""Places in a printed figure that have another name as a statistic."""
+"""Keys of a printed figure whose names differ from those of the statistics."""
 
 _WIDE: dict[tuple[str, str | None], tuple[str, str | None]] = {
     (column(f"predicted.{name}"), place): (f"predicted.{name}", _ENDS.get(place or "", place))
@@ -49,13 +49,13 @@ _WIDE: dict[tuple[str, str | None], tuple[str, str | None]] = {
     for name in names
     for place in places
 }
-"""Where a row of `predict` has a figure (key, place in it): quantity, statistic."""
+"""Quantity and statistic of a figure in a row of `predict`, by its key and the key in it."""
 
 
 @dataclass(frozen=True)
 class Queue:
-    """A server's time for one handshake, by the rate at which handshakes arrive; the least, and rates the
-    highest, where the basis is unknown.
+    """A server's time for one handshake, by arrival rate. If the basis is unknown, times are lower bounds,
+    and rates upper bounds.
     """
 
     basis: Basis
@@ -67,7 +67,7 @@ class Queue:
 
 @dataclass(frozen=True)
 class Modelled:
-    """One handshake in one place: rows of `predict` at each rate, or why there are none; and the queue."""
+    """One handshake in one place: rows of `predict` by rate, or the reason without any; and the queue."""
 
     identity: Identified
     capture: str | None = None
@@ -83,7 +83,7 @@ def needs(experiment: Experiment) -> tuple[Need, ...]:
 
 
 def scenarios(run: Run) -> Iterator[Sequence[Scenario]]:
-    """What was recorded, in all places of the experiment; a batch a handshake, measured ones first."""
+    """All recorded handshakes in all places of the experiment; one batch each, measured ones first."""
     places = run.experiment.places
     if not places:
         return
@@ -97,7 +97,7 @@ def run(scenario: Scenario, run: Run) -> Modelled:
 
 
 def job(scenario: Scenario, run: Run) -> Callable[[], Modelled]:
-    """Estimates a handshake in one place; where that is impossible, the result holds the reason."""
+    """Estimates a handshake in one place; if that is impossible, the result has the reason."""
     return partial(_modelled, scenario, run.traces[source_of(scenario)], run.experiment.options.fragment)
 
 
@@ -132,7 +132,7 @@ def _modelled(scenario: Scenario, trace: Trace, fragment_bytes: int | None) -> M
 
 
 def _workers(priced: Priced, load: Load) -> tuple[tuple[int | None, int | None, int | None], ...]:
-    """The workers that each rate needs to meet `within_s`, with their range; none without a limit."""
+    """The workers that each rate needs to meet `within_s`, with their range; empty without a limit."""
     from shakedown.prediction.capacity import workers_needed
 
     if load.within_s is None:
@@ -142,7 +142,7 @@ def _workers(priced: Priced, load: Load) -> tuple[tuple[int | None, int | None, 
 
 @lru_cache(maxsize=1)
 def recorded(trace: Trace) -> Recorded:
-    """A trace as pricing knows it, kept for all places of one handshake. Raises `InputError`."""
+    """A trace in the form for estimates, cached for all places of one handshake. Raises `InputError`."""
     from shakedown.prediction.library import open_library
     from shakedown.prediction.trace import parse_trace
 
@@ -163,7 +163,7 @@ def recorded_on(
     inside_eap = carried(fragment_bytes, None) if trace.inside_eap else None
     if inside_eap is not None and (full := trace.suite.removesuffix("/resumed")) != trace.suite:
         known[full] = open_library()[full]
-    # Only the names of suites are looked up in a library.
+    # Only suites are looked up in the library, so a dict is sufficient.
     traces = cast("TraceLibrary", known)
     device, server, bearer = scenario.device, scenario.server_device, scenario.bearer
     assert device is not None
@@ -177,7 +177,7 @@ def recorded_on(
 
 
 def queue_of(priced: Priced, workers: int = 1) -> Queue | None:
-    """The server's queue, or None where no server cost is known, so that nothing limits it."""
+    """The server's queue, or None if no server cost is known, so that nothing limits the rate."""
     from shakedown.prediction.prices import basis_of
 
     service_s = priced.service_s.mean
@@ -208,8 +208,8 @@ def _queue(service_s: float, sd_s: float, workers: int, basis: Basis) -> Queue:
 
 
 def table(made: Sequence[tuple[Scenario, Modelled]]) -> pl.DataFrame:
-    """Predictions of many places as rows, one place's after the other's. All are made together, column by
-    column: there may be very many places, and very many rates.
+    """Converts predictions of many places to rows, place by place. The rows are created column by column,
+    because there may be very many places and rates.
     """
     facts = [list(_facts(found)) for _, found in made]
     numbers = [number for number, some in enumerate(facts) for _ in some]
@@ -236,11 +236,11 @@ def _common(scenario: Scenario, found: Modelled) -> Row:
 
 
 _PLACE = "place"
-"""Column of the number of a place while its rows are made."""
+"""Temporary column with the number of the place."""
 
 
 def _placed(rows: pl.DataFrame, commons: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """Rows with what holds in all rows of their place."""
+    """Adds the columns that all rows of a place share."""
     places = rows[_PLACE]
     columns = [
         pl.Series(name, [one[name] for one in commons], SCHEMA[name]).gather(places) for name in commons[0]
@@ -249,7 +249,7 @@ def _placed(rows: pl.DataFrame, commons: Sequence[Mapping[str, Any]]) -> pl.Data
 
 
 def _predicted(predictions: Sequence[tuple[int, Mapping[str, Any]]]) -> pl.DataFrame:
-    """Figures of predictions, each with the number of its place, as rows with that number."""
+    """Converts figures of predictions, each with the number of its place, to rows with that number."""
     columns = {
         f"{key}|{place}": (quantity, UNITS[quantity], statistic)
         for (key, place), (quantity, statistic) in _WIDE.items()
@@ -275,7 +275,7 @@ def _predicted(predictions: Sequence[tuple[int, Mapping[str, Any]]]) -> pl.DataF
 
 
 def _figure(one: Mapping[str, Any], key: str, place: str | None) -> float | None:
-    """A figure of a row of `predict`; None where it has none."""
+    """A figure of a row of `predict`; None if it is missing."""
     value = one[key]
     if value is None or place is None:
         return cast("float | None", value)
@@ -322,7 +322,7 @@ def _facts(found: Modelled) -> Iterator[Row]:
 
 
 def key_share(kind: str, found: Mapping[str, Any] | None) -> Iterator[Row]:
-    """The key of an unused key share, where there is one."""
+    """The rows of an unused key share, if there is one."""
     if found is None:
         return
     quantity = f"{kind}.unused-key-share"

@@ -1,4 +1,4 @@
-"""Simulated: recorded handshakes, estimated on devices, replayed by fleets of clients in virtual time."""
+"""Simulated figures: recorded handshakes, estimated on devices, replayed by fleets in virtual time."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ _SPREADS = {
     "energy": "energy_j",
 }
 _FIELDS = {"busy": "busy_workers"}
-"""Columns of a time series that are called something else in a row of `simulate`."""
+"""Columns of a time series whose names differ in a row of `simulate`."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """One handshake's fleet in one place, or a mixture's, or why there is none; a mixture has no identity."""
+    """A handshake's or mixture's fleet in one place, or the reason without one; mixtures have no identity."""
 
     identity: Identified | None = None
     row: Simulated | SimulatedMix | None = None
@@ -95,17 +95,17 @@ def _fleet(scenario: Scenario) -> Fleet:
 
 
 def scenarios(run: Run) -> Iterator[Sequence[Scenario]]:
-    """What was recorded, in all places, with all fleets; a batch a handshake, measured ones first."""
+    """All recorded handshakes in all places with all fleets; one batch each, measured ones first."""
     places, wanted = run.experiment.places, _wanted(run.experiment)
     if not wanted.fleets:
         return
     for handshake, capture, connection in sorted(run.traces, key=lambda source: source[1] is not None):
         found = places.scenarios(handshake, capture=capture, connection=connection)
-        # What was seen on a wire has no engine here.
+        # Captured handshakes cannot be performed by engines.
         chosen = [fleet for fleet in wanted.fleets if capture is None or not fleet.endpoints]
         yield tuple(_with_fleets(found, chosen, wanted.seed))
     for mix in wanted.mixes:
-        # Only places of which any of its kinds makes use.
+        # Devices and bearers vary only if a kind of client does not specify its own.
         devices = places.devices if any(kind.device is None for kind in mix.kinds) else ()
         bearers = places.bearers if any(kind.bearer is None for kind in mix.kinds) else ()
         found = replace(places, devices=devices, bearers=bearers).scenarios(None)
@@ -121,7 +121,7 @@ def _with_fleets(places: Iterable[Scenario], fleets: Sequence[Fleet], seed: int 
 
 
 def run(scenario: Scenario, run: Run) -> Found:
-    """Simulates a fleet. What cannot be estimated is a reason in the result, not an error."""
+    """Simulates a fleet. If it cannot be estimated, the result has the reason; this is not an error."""
     return job(scenario, run, progress=_progress(scenario, run))()
 
 
@@ -132,7 +132,7 @@ def _progress(scenario: Scenario, run: Run) -> Callable[[int, int], None]:
 def job(
     scenario: Scenario, run: Run, *, progress: Callable[[int, int], None] | None = None
 ) -> Callable[[], Found]:
-    """The simulation, with all that it needs: a file of arrivals is read here."""
+    """The simulation with all its inputs: a file of arrivals is read on this machine."""
     from shakedown.simulation.fleet import settle
 
     fleet = _fleet(scenario)
@@ -158,7 +158,7 @@ def job(
 def _mixed_job(
     scenario: Scenario, mix: Mix, run: Run, progress: Callable[[int, int], None] | None
 ) -> Callable[[], Found]:
-    """A mixture's: its suites' handshakes are the experiment's own, or else the library's."""
+    """The simulation of a mixture, with handshakes of the experiment, otherwise of the library."""
     from shakedown.prediction.library import open_library
     from shakedown.prediction.trace import parse_trace
     from shakedown.simulation.fleet import settle
@@ -215,7 +215,7 @@ def _simulated_mix(
 
 
 def _resumed(run: Run, source: Source) -> Recorded:
-    """The handshake by which a client resumes: the experiment's own, or else the library's."""
+    """The handshake by which a client resumes: that of the experiment, otherwise that of the library."""
     from shakedown.prediction.library import open_library, resumed_of
 
     name = resumed_of(run.traces[source].suite)
@@ -334,7 +334,7 @@ def rows(scenario: Scenario, found: Found) -> Iterator[Row]:
 
 
 def _asked(one: Counted) -> float:
-    """The share of the workers' time that is asked for, at least."""
+    """The offered load as a fraction of the workers' time, or its lower bound."""
     return 0.0 if one.offered is None else one.offered.estimate or one.offered.lower or 0.0
 
 
@@ -365,7 +365,7 @@ def _kinds(row: SimulatedMix) -> Iterator[Row]:
         yield {**figure("simulated.clients", one.clients), **place}
         yield {**figure("simulated.failed", one.failed), **place}
         ready = spread("simulated.handshake", one.ready_s, STATISTICS, n=one.ready_s.n)
-        # All wait in one queue: what one kind lacks makes lower bounds of all.
+        # All kinds wait in one queue, so a missing cost of one kind makes all times lower bounds.
         share = key_share("simulated", builtins(one.unused_key_share_s))
         for made in (fact("simulated.basis", one.ready_s.basis), *_missing(row.kinds), *ready, *share):
             yield {**made, **place}
@@ -380,7 +380,7 @@ def _engines(found: Endpoints) -> Iterator[Row]:
 
 
 def _named(arrivals: str) -> str:
-    """A file without its folder: results hold no paths of the machine that made them."""
+    """Removes the folder of a file: results contain no paths of the machine that wrote them."""
     kind, colon, rest = arrivals.partition(":")
     return f"{kind}{colon}{Path(rest).name}" if kind in ("file", "rates", "log") else arrivals
 
@@ -421,7 +421,7 @@ def notes(found: Found) -> list[str]:
         return []
     if one.precision is not None and not one.precision.is_met:
         if one.precision.reached is None:
-            # That holds of all fleets of the load, and is printed once.
+            # This note applies to all fleets of the load, and is printed once.
             return [f"{one.arrivals}: figures {imprecise(one.precision)}"]
         return [f"{_place(one)}: {one.arrivals}: {imprecise(one.precision, one.access)}"]
     if cells := saturation(one.access):

@@ -1,4 +1,4 @@
-"""Experiments: a TOML file that names suites, repetitions, and where they are estimated.
+"""Experiments: a TOML file that names suites, repetitions, devices and bearers.
 
     name = "quickstart"
     title = "Which handshake for a small device?"
@@ -6,7 +6,7 @@
     suites = ["tls1.2/psk", "tls1.3/x25519/p256/server"]
     repeat = 30
 
-A table for each side names the user's certificates, and captures are inspected and estimated beside suites:
+A table for each side names user-supplied certificates, and captures are inspected and estimated like suites:
 
     captures = [{ file = "gateway.pcapng", keylog = "keys.log" }]
 
@@ -14,8 +14,8 @@ A table for each side names the user's certificates, and captures are inspected 
     chain = "gateway.pem"
     key = "gateway.key"
 
-Every error is one line: file, line, key, what was found, what is accepted. Keys that several kinds of figures
-need are read here; each kind declares and reads its own table (`table.py`).
+Every error is one line: file, line, key, the value, and the accepted values. Keys for several kinds of
+figures are read here; each kind declares and reads its own table (`table.py`).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from shakedown.schema.saved import AboutExperiment
 
 
 def known_keys(tables: Iterable[str]) -> set[str]:
-    """What may stand at the top of a file, `tables` of single kinds among it."""
+    """The top-level keys of a file, including the `tables` of single kinds."""
     return {"name", "title", "question", "captures", "wtls", *PLACE_KEYS, *SUITE_KEYS, *keys(), *tables}
 
 

@@ -17,7 +17,7 @@ KEYS = ("file", "keylog")
 
 
 def read_captures(document: Document) -> list[Scenario]:
-    """A scenario a capture. Raises `InputError`."""
+    """One scenario per capture. Raises `InputError`."""
     shape = 'an array of tables such as [{ file = "gateway.pcapng", keylog = "keys.log" }]'
     value = document.array("captures", document.data.get("captures", []), limits.MAX_CAPTURES, dict, shape)
     if not value and "captures" in document.data and "suites" not in document.data:
@@ -38,7 +38,7 @@ def read_captures(document: Document) -> list[Scenario]:
 
 
 def _check_open(document: Document, file: Path, keylog: Path | None, table: Mapping[str, Any]) -> None:
-    """Refuses what is no capture, or no key log, before anything is measured."""
+    """Refuses a file that is not a capture or key log, before anything is measured."""
     try:
         captures.inspect(file, keylog)
     except InputError as error:

@@ -1,4 +1,4 @@
-"""User-supplied certificates in an experiment: which files, to which suites they go, and what they are.
+"""User-supplied certificates in an experiment: their files, the suites that use them, and their description.
 
 A suite without key names uses the user's chain where possible. A suite with key names uses the chain if its
 keys are those; otherwise certificates with the named keys are generated. So one experiment can compare a
@@ -22,12 +22,12 @@ from shakedown.schema.base import SIDES, Side
 from shakedown.schema.certificates import ChainFiles, Description, UserChain
 
 VALIDATION_LEVEL = 2
-"""OpenSSL's security level at which the report validates certificates: what its clients have by default."""
+"""OpenSSL's security level at which the report validates certificates: the default of OpenSSL's clients."""
 
 
 @dataclass(frozen=True)
 class SideFiles:
-    """What one side presents: a chain, leaf first; its key and root where they are in other files."""
+    """The files of one side: a chain, leaf first; its key and root if they are in other files."""
 
     side: Side
     chain: Path
@@ -37,7 +37,7 @@ class SideFiles:
 
     @property
     def password(self) -> str | None:
-        """From the environment, where it can be kept out of files."""
+        """The password, from the environment, so that it need not be in a file."""
         return os.environ.get(self.password_env) if self.password_env else None
 
     def options(self) -> dict[str, str]:
@@ -46,7 +46,7 @@ class SideFiles:
         return {prefix + name: str(value) for name, value in given.items() if value is not None}
 
     def described(self, now: int) -> Description:
-        """What the chain is, and what a peer would refuse about it at `now` (Unix seconds)."""
+        """A description of the chain, with a peer's violations at `now` (Unix seconds)."""
         [found] = native.certs(
             {
                 "do": "show",
@@ -62,7 +62,7 @@ class SideFiles:
         return convert({key: value for key, value in found.items() if key != "file"}, Description)
 
     def about(self, now: int, suites: Sequence[str]) -> UserChain:
-        """What a manifest keeps: names of files, no folders, no keys."""
+        """The entry in a manifest: names of files, without folders and keys."""
         return UserChain(
             **msgspec.structs.asdict(self.described(now)),
             suites=tuple(suites),
@@ -78,7 +78,7 @@ class SideFiles:
 
 @dataclass(frozen=True)
 class Assigned:
-    """A suite by the name that it has with the user's certificates, and the sides that present them."""
+    """A suite, named after the user-supplied certificates, and the sides that present them."""
 
     suite: str
     sides: tuple[Side, ...] = ()
@@ -94,9 +94,9 @@ class WrongChainError(InputError):
 
 
 def assign(written: str, suite: str, files: Mapping[Side, SideFiles], now: int) -> Assigned:
-    """Which of the files a suite presents; `written` is its name as the user wrote it, `suite` canonical.
+    """Selects the files that a suite presents; `written` is the name as the user wrote it, `suite` canonical.
 
-    Raises `WrongChainError` where they are no good: unreadable, no pair, out of order, not valid at `now`.
+    Raises `WrongChainError` if they are invalid: unreadable, not a pair, out of order, or not valid at `now`.
     """
     given = [side for side in SIDES if side in files]
     choices = [tuple(given)] if len(given) < 2 else [tuple(given), ("server",), ("client",)]
@@ -128,7 +128,7 @@ def _options(sides: Sequence[Side], files: Mapping[Side, SideFiles], now: int) -
 
 
 def _culprit(suite: str, sides: Sequence[Side], files: Mapping[Side, SideFiles], now: int) -> Side:
-    """Of the sides whose files were tried together, the one whose are no good."""
+    """The side whose files are invalid, after those of several sides were refused together."""
     for side in sides[:-1]:
         try:
             native.named_by_chain(suite, _options([side], files, now))
@@ -140,9 +140,9 @@ def _culprit(suite: str, sides: Sequence[Side], files: Mapping[Side, SideFiles],
 
 
 def leaves_keys_out(written: str) -> bool:
-    """Whether a suite's name, as somebody wrote it, says nothing of keys.
+    """Whether a suite's name, as the user wrote it, does not specify keys.
 
-    Keys stand third, if at all. Of the other parts that could stand there each changes something else.
+    Keys are the third part, if they are specified. Any other third part changes something else.
     """
     parts = written.strip().lower().split("/")
     if len(parts) < 3:
@@ -151,7 +151,7 @@ def leaves_keys_out(written: str) -> bool:
     try:
         probe = native.describe("/".join(parts[:3]))
     except InputError:
-        # An "optimized" or the like, which is sound only with what follows it.
+        # For example "optimized", which is valid only with further parts.
         return True
     if probe["keys"] != base["keys"]:
         return False

@@ -1,4 +1,4 @@
-"""An experiment's file as it is checked: errors state the line of the offending key."""
+"""Reads and checks an experiment's file: errors state the line of the invalid key."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ T = TypeVar("T")
 class Document:
     """A TOML file: its path, its text, and its tables. A key within a table is written `table.key`.
 
-    Invalid values raise `InputError` with file, line, key, what was found and what is accepted.
+    Invalid values raise `InputError` with file, line, key, the value, and the accepted values.
     """
 
     def __init__(self, path: Path) -> None:
@@ -33,13 +33,13 @@ class Document:
         self.data, self.text = load_toml(path, limits.MAX_EXPERIMENT_BYTES, "TOML file")
 
     def wrong(self, key: str, what: str, element: str | None = None) -> InputError:
-        """A complaint about a key, or about an element of its array."""
+        """An error about a key, or about an element of its array."""
         where = f"{self.path}, line {locate(self.text, key, element)}, key {key}"
         return InputError(visible(f"{where}: {what}"))
 
     @contextmanager
     def at(self, key: str, element: str | None = None) -> Iterator[None]:
-        """Any `InputError` meanwhile is about a key, or about an element of its array."""
+        """Converts an `InputError` in the block to one about a key, or about an element of its array."""
         try:
             yield
         except InputError as error:
@@ -52,7 +52,7 @@ class Document:
                 raise self.wrong(f"{inside}.{key}" if inside else key, f"unknown key{hint}")
 
     def table(self, name: str, known: Collection[str]) -> dict[str, Any]:
-        """A table with keys out of those known; empty where there is none."""
+        """A table that may only have known keys; empty if it is missing."""
         found = self.data.get(name, {})
         if not isinstance(found, dict):
             raise self.wrong(name, f"found {describe(found)}; accepted: a table such as [{name}]")
@@ -70,7 +70,7 @@ class Document:
         return value
 
     def strings(self, key: str, most: int) -> tuple[str, ...]:
-        """An array of strings of the file's top, no two the same."""
+        """A top-level array of different strings."""
         shape = 'an array of strings such as ["…", "…"]'
         value = self.array(key, self.data.get(key, []), most, str, shape)
         self.different(key, value, value)
@@ -96,7 +96,7 @@ class Document:
             raise self.wrong(key, f"found {len(value):,} of them; accepted: {most:,} at most")
 
     def whole(self, key: str, value: object, least: int = 1, most: int | None = None) -> int:
-        """A whole number; without `most`, any."""
+        """A whole number; without `most`, it is not limited."""
         is_whole = isinstance(value, int) and not isinstance(value, bool)
         if not isinstance(value, int) or not is_whole or (most is not None and not least <= value <= most):
             span = "" if most is None else f" from {least} to {most:,}"
@@ -109,7 +109,7 @@ class Document:
         return value
 
     def rate_per_s(self, key: str, value: object) -> float:
-        """A rate with its unit, or a number of them a second."""
+        """A rate with its unit, or a number per second."""
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise self.wrong(key, f'found {describe(value)}; accepted: a rate such as "10/s"')
         with self.at(key, describe(value).strip('"')):
@@ -133,7 +133,7 @@ class Document:
             raise self.wrong(key, f"found {describe(value)}; accepted: {one.accepted}") from None
 
     def options(self, kind: type[Object], inside: str, table: Mapping[str, Any]) -> dict[str, Any]:
-        """The options that a table sets, by the names of their fields; other keys are left alone."""
+        """The options that a table sets, by the names of their fields; other keys are ignored."""
         return {
             one.field: self.option(one, f"{inside}.{one.key}", table[one.key])
             for one in declared(kind)
@@ -141,7 +141,7 @@ class Document:
         }
 
     def profiles(self, key: str, names: tuple[str, ...]) -> tuple[str, ...]:
-        """The names, each of which must be a profile's."""
+        """Checks that each name is that of a profile; returns the names."""
         if names:
             from shakedown.profiles import bearer_names, device_names, load_device
 
@@ -157,14 +157,14 @@ class Document:
         return names
 
     def entry(self, table: Mapping[str, Any], inside: str, key: str) -> str | None:
-        """A string of a table, which may be left out but not empty."""
+        """A string of a table, which may be missing but not empty."""
         value = table.get(key)
         if value is None or (isinstance(value, str) and value):
             return value
         raise self.wrong(f"{inside}.{key}", f"found {describe(value)}; accepted: a string")
 
     def file(self, table: Mapping[str, Any], inside: str, key: str) -> Path | None:
-        """A file that a table names, its path taken from the experiment's folder."""
+        """A file that a table names, with its path relative to the experiment's folder."""
         name = self.entry(table, inside, key)
         if name is None:
             return None

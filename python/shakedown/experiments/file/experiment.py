@@ -1,4 +1,4 @@
-"""An experiment as it was read: what to run, and where it runs."""
+"""An experiment: its scenarios and places."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from shakedown.schema.saved import AboutExperiment
 
 @dataclass(frozen=True)
 class Experiment:
-    """What to run, and where it runs; scenarios are in the order of the file.
+    """The scenarios of an experiment, in the order of the file, and its places.
 
-    With user-supplied certificates, a suite that presents them is called by their keys. `asked` is what the
-    tables of single kinds ask for, by kind.
+    A suite that presents user-supplied certificates is named after their keys. `asked` has the content of the
+    tables of single kinds, by kind.
     """
 
     about: AboutExperiment
@@ -30,11 +30,11 @@ class Experiment:
 
     @property
     def name(self) -> str:
-        """Its name: the file's, where it gives none."""
+        """The experiment's name; default: the file's."""
         return self.about.name
 
     def of(self, kind: str) -> tuple[Scenario, ...]:
-        """Scenarios of a kind that records handshakes; those of others are made of them while it runs."""
+        """Scenarios of a kind that records handshakes; those of other kinds are derived in the run."""
         return tuple(one for one in self.scenarios if one.kind == kind)
 
     @property

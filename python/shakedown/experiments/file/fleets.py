@@ -1,4 +1,4 @@
-"""What an experiment simulates in each of its places: the table `[simulated]`."""
+"""The fleets that an experiment simulates in each of its places: the table `[simulated]`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from shakedown.native.scenario import ClientKind, Fleet, Fleets, Mix
 from shakedown.simulation.arrivals import FROM_FILE
 
 SWEPT = ("clients", "cells", "clients_per_cell", "retry", "admission", "autoscale", "sessions", "records")
-"""Keys that may be arrays: a fleet for each of all combinations."""
+"""Keys that may be arrays, with one fleet for each combination."""
 
 KEYS = (
     Key(
@@ -51,7 +51,7 @@ RATED = ("poisson", "deterministic", "bursts")
 
 
 def read_fleets(document: Document, table: Mapping[str, Any], experiment: Experiment) -> Fleets:
-    """The fleets that a file asks for. Raises `InputError`."""
+    """The fleets that a file requests. Raises `InputError`."""
     from shakedown.simulation.deployment import check_server
 
     if experiment.options.carrier == "eap":
@@ -60,7 +60,7 @@ def read_fleets(document: Document, table: Mapping[str, Any], experiment: Experi
     seed = document.whole("simulated.seed", table["seed"]) if "seed" in table else experiment.options.seed
     arrivals = _arrivals(document, table, experiment.places.rates_per_s)
     rated = any(text.partition(":")[0] in RATED for text in arrivals)
-    # Arrival processes that determine the number of clients have one fleet, whatever numbers are given.
+    # Arrival processes that determine the number of clients have one fleet for all values of `clients`.
     fleets = tuple(
         dict.fromkeys(_fleet(document, text, given, rated) for text in arrivals for given in swept)
     )
@@ -72,7 +72,7 @@ def read_fleets(document: Document, table: Mapping[str, Any], experiment: Experi
 
 
 def _swept(document: Document, table: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The table with one entry of each of its arrays, for all combinations."""
+    """Yields the table with one element of each of its arrays, for all combinations."""
     arrays = {key: table[key] for key in SWEPT if isinstance(table.get(key), list)}
     for key, value in arrays.items():
         if not value:
@@ -86,7 +86,7 @@ def _swept(document: Document, table: Mapping[str, Any]) -> Iterator[dict[str, A
 
 
 def _arrivals(document: Document, table: Mapping[str, Any], rates_per_s: tuple[float, ...]) -> list[str]:
-    """Arrival processes; where they are left out, Poisson's at each of the experiment's rates."""
+    """Arrival processes; default: Poisson processes at the experiment's rates."""
     shape = 'an array of arrival processes such as ["storm:10s", "poisson:50/s"]'
     given = table.get("arrivals", [f"poisson:{rate:g}/s" for rate in rates_per_s if rate > 0.0])
     value = document.array("simulated.arrivals", given, limits.MAX_RATES, str, shape)
@@ -98,13 +98,13 @@ def _arrivals(document: Document, table: Mapping[str, Any], rates_per_s: tuple[f
 
 
 def _fleet(document: Document, arrivals: str, given: Mapping[str, Any], rated: bool) -> Fleet:
-    """One fleet, refused where it makes no sense. `rated`: some arrivals of the table have a rate."""
+    """One fleet. Raises `InputError` for an invalid one. `rated`: some arrivals of the table have a rate."""
     from shakedown.simulation.fleet import settle
 
     kind, _, rest = arrivals.partition(":")
     unwanted: set[str] = set()
     if rated and kind not in RATED:
-        # These are for the arrivals at a rate in the same table.
+        # These keys apply to the arrivals at a rate in the same table.
         unwanted |= {"precision", "max_events"}
     if kind in FROM_FILE:
         arrivals = f"{kind}:{document.path.parent / rest}"
@@ -130,7 +130,7 @@ def _of_endpoints(document: Document, fleets: tuple[Fleet, ...]) -> tuple[Fleet,
 
 
 def _mixes(document: Document, table: Mapping[str, Any]) -> tuple[Mix, ...]:
-    """Mixtures of clients: files, from this one's folder."""
+    """Mixtures of clients: files, relative to the experiment's folder."""
     value = table.get("mix", [])
     names = [value] if isinstance(value, str) else value
     if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
@@ -145,7 +145,7 @@ def _mixes(document: Document, table: Mapping[str, Any]) -> tuple[Mix, ...]:
     for name in names:
         path = document.path.parent / name
         with document.at("simulated.mix"):
-            # Where a kind was written is no part of a scenario.
+            # The conversion removes the kinds' places in the file, which are not part of a scenario.
             kinds = convert(read_mix(path), tuple[ClientKind, ...], from_attributes=True)
         if path.stem in found:
             raise document.wrong("simulated.mix", f"two are called {path.stem}; accepted: one of each name")

@@ -1,4 +1,4 @@
-"""The loads on real servers that an experiment asks for: the table `[live]`."""
+"""The loads on real servers that an experiment requests: the table `[live]`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shakedown.native.scenario import Live, Places
 
 
 def read_loads(document: Document, table: Mapping[str, Any], experiment: Experiment) -> tuple[Live, ...]:
-    """The loads, one a rate. Raises `InputError`."""
+    """The loads, one per rate. Raises `InputError`."""
     if experiment.options.carrier == "eap":
         raise document.wrong("carrier", 'live loads do not support EAP; accepted: "bare"')
     places = experiment.places
@@ -32,7 +32,7 @@ def read_loads(document: Document, table: Mapping[str, Any], experiment: Experim
 def _rates_per_s(
     document: Document, table: Mapping[str, Any], places: Places
 ) -> tuple[float, ...] | tuple[None]:
-    """The rate of each load; None where it follows from the utilisation, or in a closed loop."""
+    """The rate of each load; None if it follows from the utilisation, or in a closed loop."""
     if "rate" not in table:
         rates = tuple(rate for rate in places.rates_per_s if rate > 0.0)
         is_settled = "utilisation" in table or table.get("arrivals") == "closed"
@@ -50,7 +50,7 @@ def _rates_per_s(
 
 
 def _emulate_device(document: Document, names: tuple[str, ...], trace_count: int) -> tuple[str, ...]:
-    """Devices whose time sampled clients take."""
+    """The devices that sampled clients emulate."""
     from shakedown.profiles import load_device
 
     if names and not trace_count:

@@ -1,4 +1,4 @@
-"""The options of measuring that an experiment sets, at its top and in the table `[wtls]`."""
+"""The options of `measure` that an experiment sets, at top level and in the table `[wtls]`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shakedown.schema.options import Declared, declared
 
 
 def keys(table: str = "") -> list[str]:
-    """The options that stand in a table, or at the top. Passwords are in the sides' tables, by variable."""
+    """The options in a table, or at top level. Passwords are environment variables in the sides' tables."""
     return [one.field for one in declared(MeasureOptions) if one.table == table and one.form != "secret"]
 
 

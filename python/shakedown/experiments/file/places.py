@@ -1,4 +1,4 @@
-"""Where an experiment's handshakes are estimated: devices, bearers, rates, and the server's promise."""
+"""The places in which an experiment's handshakes are estimated: devices, bearers, rates, time limit."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _within_s(document: Document) -> float | None:
 
 
 def _percentile(document: Document) -> float:
-    """The share of handshakes that keep the promise, in per cent."""
+    """The share of handshakes that must meet the time limit, in per cent."""
     value = document.data.get("percentile", DEFAULT_PERCENTILE)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value < 100.0:
         raise document.wrong("percentile", f"found {describe(value)}; accepted: above 0 and below 100")

@@ -1,4 +1,4 @@
-"""The suites that an experiment measures: on which stacks, with which options and whose certificates."""
+"""The suites that an experiment measures, with their stacks, options and certificates."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FILE_KEYS = ("chain", "key", "ca", "password_env")
 
 
 def read_side_files(document: Document) -> dict[Side, SideFiles]:
-    """The user's certificates, of the sides that have a table of them. Raises `InputError`."""
+    """The user-supplied certificates of the sides that have a table. Raises `InputError`."""
     return {side: _side_files(document, side) for side in SIDES if side in document.data}
 
 
@@ -41,9 +41,9 @@ def _side_files(document: Document, side: Side) -> SideFiles:
 def read_suites(
     document: Document, files: Mapping[Side, SideFiles], today: int, options: MeasureOptions
 ) -> tuple[list[Scenario], tuple[str, ...]]:
-    """A scenario a suite, and what is to be said of them.
+    """One scenario per suite, and notes on them.
 
-    Those that present the user's certificates have the name of their keys. Raises `InputError`.
+    Suites that present user-supplied certificates are named after their keys. Raises `InputError`.
     """
     written = document.strings("suites", limits.MAX_SUITES)
     if not written:
@@ -82,7 +82,7 @@ def read_suites(
 
 
 def _stacks(document: Document) -> dict[Side, str | None]:
-    """The stacks that run the two sides, where the file names them."""
+    """The stacks of the two sides; None for the suite's usual one."""
     both = document.string("stack", "")
     found = {side: document.string(f"{side}_stack", both) or None for side in SIDES}
     for side, name in found.items():
@@ -96,7 +96,7 @@ def _stacks(document: Document) -> dict[Side, str | None]:
 
 
 def _check_stacks(document: Document, stacks: Mapping[Side, str | None], suite: str, written: str) -> None:
-    """Refuses a suite of a protocol of which a stack that was asked for is no client, or no server."""
+    """Refuses a suite whose protocol a requested stack does not support as client or as server."""
     for side, name in stacks.items():
         if name is None:
             continue
@@ -139,7 +139,7 @@ def _options_of(
 
 
 def _not_presented(files: SideFiles, now: int) -> str:
-    """Why files go to no suite, and what would have a use for them."""
+    """The error for files that no suite presents, with the suites that would present them."""
     keys = files.described(now).keys_name
     kind, example = (" with /mutual", "") if files.side == "client" else ("", ", as tls1.3/x25519")
     return (

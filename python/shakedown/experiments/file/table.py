@@ -13,7 +13,7 @@ from shakedown.schema.options import declared
 
 
 class Key(NamedTuple):
-    """A key of a table, and what the documentation says of it."""
+    """A key of a table, with its documentation."""
 
     name: str
     value: str
@@ -26,7 +26,7 @@ def keys_of(kind: type[Object]) -> tuple[Key, ...]:
 
 
 def _written(default: object) -> str:
-    """A default as it would be written in a file."""
+    """A default as it is written in a file."""
     if isinstance(default, bool | str):
         return f"`{str(default).lower()}`" if isinstance(default, bool) else f'`"{default}"`'
     return f"{default:g}" if isinstance(default, int | float) else "none"
@@ -38,11 +38,11 @@ def _nothing(asked: Any) -> Iterable[tuple[int, str]]:  # noqa: ANN401 - any typ
 
 @dataclass(frozen=True)
 class Table:
-    """The table is called as its kind.
+    """The table of a kind, which has the kind's name.
 
-    `read` takes it, its keys known, with the document that can say where something stands and what the file
-    asks for besides; what it returns is the experiment's `asked` of this kind. It raises `InputError`.
-    `counted` says how many of what that is, for `validate`.
+    `read` converts a table with valid keys to the experiment's `asked` of this kind. Its other arguments are
+    the document, for errors, and the rest of the experiment. It raises `InputError`. `counted` returns counts
+    with their names, for `validate`.
     """
 
     keys: tuple[Key, ...]

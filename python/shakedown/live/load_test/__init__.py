@@ -130,10 +130,10 @@ def load_run(outcome: LoadOutcome, suite: str | None, config: Mapping[str, Any],
 
 
 class UnwrittenTracesError(ShakedownError):
-    """A run whose traces could not be written: the file was created meanwhile, or the disk is full.
+    """The traces of a run could not be written: the file was created during the run, or the disk is full.
 
     Attributes:
-        run: its figures.
+        run: the run's figures.
     """
 
     def __init__(self, reason: ShakedownError, run: LoadRun) -> None:
@@ -146,22 +146,22 @@ class Generators(Protocol):
     """Machines or processes that load a server together."""
 
     def count(self) -> int:
-        """How many there are."""
+        """The number of generators."""
 
     def results(
         self, jobs: Sequence[Callable[[Callable[..., None]], dict[str, Any]]]
     ) -> list[dict[str, Any]]:
-        """Runs a job on each, concurrently, and returns their results. A job regularly calls its argument; if
-        that raises `KeyboardInterrupt`, the job ends with its figures so far. Jobs without figures are left
-        out.
+        """Runs a job on each generator, concurrently, and returns their results. A job regularly calls its
+        argument; if that raises `KeyboardInterrupt`, the job ends with its figures so far. Jobs without
+        figures are omitted.
         """
 
 
 def _shares(config: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
     """The configuration of each generator: its share of rate, clients, starts and samples.
 
-    The combined load of generators with exponential gaps has exponential gaps too. With equal gaps it has no
-    equal gaps, because the generators do not start at the same time.
+    The combined load of generators with exponential gaps also has exponential gaps. The combined load of
+    generators with equal gaps has unequal gaps, because they do not start at the same time.
     """
 
     def part(whole: int | None, index: int) -> int | None:
@@ -190,7 +190,7 @@ def _slowed(device: str, suite: str | None, clients: Mapping[str, str | None]) -
 
 
 def _http_request(path: str, target: str) -> str:
-    """An HTTP request after whose response the server closes the connection."""
+    """An HTTP request with which the server closes the connection after its response."""
     host = (target.partition("://")[2] or target).removesuffix("/")
     if not path.startswith("/") or any(ord(letter) <= ord(" ") for letter in path + host):
         raise InputError(f'"{path[:60]}" is not a path; accepted: /, /index.html and the like')

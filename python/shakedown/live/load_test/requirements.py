@@ -1,8 +1,8 @@
 """Thresholds for the figures of a load: `handshake.p99<2s`, `failed.share<1%`, `rate>250`.
 
-The time of a failed connection is infinite: if too many connections failed, a percentile has no value. Of too
-few connections for a percentile, the longest time is compared instead. A threshold without a value to compare
-is not met.
+The time of a failed connection is infinite, so a percentile has no value if too many connections failed. If
+there are too few connections for a percentile, the longest time is compared instead. A threshold without a
+value to compare is not met.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ACCEPTED = (
 
 @dataclass(frozen=True)
 class Threshold:
-    """A metric, how it must compare, and with what: seconds, a share of one, a count, or a rate a second."""
+    """A metric, an operator and a bound: seconds, a fraction, a count, or a rate per second."""
 
     text: str
     metric: str
@@ -41,7 +41,7 @@ class Threshold:
     bound: float
 
     def value(self, outcome: LoadFigures) -> float | None:
-        """The metric in a run; None where the run has none."""
+        """The metric in a run; None if the run has no value."""
         name, _, statistic = self.metric.partition(".")
         failed = outcome.failed_count
         if name == "rate":
@@ -56,15 +56,15 @@ class Threshold:
         share_within = _STATISTICS[statistic]
         found: float | None = getattr(times, statistic)
         if name == "start_lateness":
-            # What failed had started, unless it never did.
+            # Failed connections have a start time, except those that were not started.
             failed = outcome.failed.get("not started", 0)
         if not failed:
             return times.max if found is None else found
         if share_within is None:
-            # One that never ended has no time to take a mean of.
+            # A mean with an infinite time has no value.
             return None
         rank = math.ceil(share_within * (times.n + failed))
-        # Of those that ended, the percentile that is this one of all: what is kept are five of them.
+        # The corresponding percentile of completed connections, of which only a few percentiles are known.
         return None if rank > times.n else _at_least(times, rank / times.n)
 
     def is_met(self, outcome: LoadFigures) -> bool:
@@ -73,7 +73,7 @@ class Threshold:
 
 
 def _at_least(times: Times, share: float) -> float | None:
-    """The nearest percentile that is kept and not below a share: never better than the truth."""
+    """The lowest known percentile that is not below a share, which is an upper bound of the exact value."""
     for name, kept in _STATISTICS.items():
         if kept is not None and kept >= share:
             found: float | None = getattr(times, name)

@@ -1,7 +1,7 @@
-"""Sampled handshakes of both sides put together: where the time goes, message by message.
+"""Joins both sides' halves of sampled handshakes, and computes the time spent on each message.
 
-Halves of one handshake have the same address of the client's end, and end at about the same time. Times
-come from each side's own clock as differences, so the halves may come from two machines.
+Halves of one handshake have the same client address and end at about the same time. All times are differences
+of one side's clock, so the halves may come from two machines.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ from shakedown.schema.live import SampledHandshakes, Share, Step, TimeSpent
 from shakedown.schema.serving import HalfTrace
 
 Pair = tuple[HalfTrace, HalfTrace | None]
-"""A client's half, and its server's where that is known."""
+"""A client's half, and its server's half if that is known."""
 
 SAME_END_S = 60.0
-"""Ends of the two halves of one handshake: an address is used again only after this time, and clocks of two
-machines that share a network differ by less."""
+"""Maximum difference between the ends of a handshake's halves: an address is reused only after this time, and
+the clocks of two machines in one network differ by less.
+"""
 MAX_FILE_BYTES = 1 << 30
 
 Key = tuple[Side, str, int]
-"""A message of a handshake: who sent it, its name, and how many of that name came before it."""
+"""A message of a handshake: its sender, its name, and the number of earlier messages of this name."""
 
 
 def read_halves(path: Path) -> list[HalfTrace]:
@@ -49,7 +50,7 @@ def read_halves(path: Path) -> list[HalfTrace]:
 
 
 def keys_of(half: HalfTrace) -> tuple[Key, ...]:
-    """A handshake's messages, told apart."""
+    """Unique keys of a handshake's messages."""
     seen: Counter[tuple[str, str]] = Counter()
     keys = []
     for message in half.messages:
@@ -60,7 +61,7 @@ def keys_of(half: HalfTrace) -> tuple[Key, ...]:
 
 
 def partner(client: HalfTrace, servers: Iterable[HalfTrace]) -> HalfTrace | None:
-    """The half of the same handshake, of those whose client had this one's address."""
+    """The server's half of a client's handshake, among those with the same client address."""
     found = min(servers, key=lambda one: abs(one.ended_unix_s - client.ended_unix_s), default=None)
     return found if found is not None and abs(found.ended_unix_s - client.ended_unix_s) < SAME_END_S else None
 
@@ -72,9 +73,9 @@ def time_spent(
     emulate_device: str | None = None,
     slowdown: float | None = None,
 ) -> TimeSpent | None:
-    """Means over the sampled handshakes of the most frequent sequence of messages; None of none.
+    """Means over the sampled handshakes with the most frequent sequence of messages; None without handshakes.
 
-    Where halves of servers are given, only handshakes that have one count; none has: the clients' alone.
+    If any handshake has a server's half, only such handshakes are used; otherwise only the clients' halves.
     """
     by_address: defaultdict[str | None, list[HalfTrace]] = defaultdict(list)
     for half in servers:
@@ -122,7 +123,7 @@ def time_spent(
 
 
 def shares(halves: Sequence[HalfTrace]) -> dict[Key, Share]:
-    """A side's mean times by message, over handshakes of the same messages."""
+    """A side's mean times by message, over handshakes with the same messages."""
     found = {}
     for place, key in enumerate(keys_of(halves[0])):
         own_us = fmean(half.messages[place].us for half in halves)
@@ -139,15 +140,15 @@ def shares(halves: Sequence[HalfTrace]) -> dict[Key, Share]:
 
 
 def _nothing() -> Share:
-    """Of a message that left no trace on a side: it took it no time that was noticed."""
+    """The times of a message that a side did not record: it spent no measurable time on it."""
     from shakedown.schema.live import Share
 
     return Share(cryptography_us=0.0, other_us=0.0, waited_us=0.0)
 
 
 def _order(client: Sequence[Key], server: Sequence[Key]) -> list[Key]:
-    """All messages: the client's order, and what the server alone knows behind what it sent or received
-    before.
+    """All messages in the client's order. A message that only the server recorded follows the server's
+    previous message.
     """
     order = list(client)
     behind = 0

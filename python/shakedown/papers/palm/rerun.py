@@ -1,4 +1,4 @@
-"""The modern rerun of the ratios."""
+"""What a modern rerun says to the ratios."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The modern rerun of the claims."""
+"""What a modern rerun says to the claims."""
 
 from __future__ import annotations
 

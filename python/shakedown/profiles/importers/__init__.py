@@ -1,8 +1,8 @@
 """Device profiles from benchmark output: ``openssl speed -mr``, wolfCrypt's and mbedTLS's ``benchmark``,
-pqm4's results, ours.
+pqm4's results, and Shakedown's output.
 
-Each reader turns text into primitives (a triple and its cost), ours into a stack's own work too, and names
-what it leaves out. Text that holds nothing usable is refused.
+Each reader converts text to primitives (triples and their costs), and lists the figures that it skips. The
+reader of Shakedown's output also reads a stack's own work. Text without usable figures is refused.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from shakedown.profiles.vocabulary import triple_fault
 
 MAX_REASON = 120
 RESERVED = ("import", "measure", "show")
-"""Words after `devices` that are no names."""
+"""Subcommands of `devices`, which cannot be names of profiles."""
 
 
 def import_benchmark(text: str, where: str) -> tuple[str, Imported]:
-    """Read benchmark output: the library as far as it names one, and what was found and left out.
+    """Read benchmark output; returns the library, as far as the output names it, and the figures.
 
-    Complaints name the file by `where`. Raises `InputError` if no known format yields a primitive, or two
+    `where` is the file's name in errors. Raises `InputError` if no known format yields a primitive, or two
     lines give different figures for one.
     """
     readers: tuple[tuple[str, Callable[[str], Imported]], ...] = (
@@ -71,7 +71,7 @@ def import_benchmark(text: str, where: str) -> tuple[str, Imported]:
 
 @dataclass(frozen=True)
 class Saved:
-    """A profile that was written: where, how many primitives, whether it has overhead, what was left out."""
+    """A written profile: path, number of primitives, whether it has overhead, and skipped figures."""
 
     path: Path
     primitives: int
@@ -93,11 +93,11 @@ def save_import(
     out: Path | None,
     replace: bool = False,
 ) -> Saved:
-    """Make a device profile of benchmark output and write it, among the user's own unless ``out`` says where.
+    """Convert benchmark output to a device profile; write it to ``out``, by default in the user's folder.
 
     Raises:
-        InputError: for an unreadable file, one without figures, a taken name, a file that is there and not
-            to be replaced, or a place that cannot be written.
+        InputError: for an unreadable file, a file without figures, a name that is in use, an existing file
+            without ``replace``, or a file that cannot be written.
     """
     text = read_bytes(file, MAX_IMPORT_BYTES, "file of benchmark output").decode("utf-8", errors="replace")
     path = profile_path(name, out, replace=replace)
@@ -112,7 +112,7 @@ def save_import(
 
 
 def profile_path(name: str, out: Path | None, *, replace: bool) -> Path:
-    """Where a profile of the user's goes. Raises `InputError` for a bad or taken name."""
+    """The path of a new profile. Raises `InputError` for a name that is invalid or in use."""
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", name):
         raise InputError(f"name is {name!r}; accepted: lower-case letters, digits and hyphens")
     if name in RESERVED:
@@ -126,8 +126,8 @@ def profile_path(name: str, out: Path | None, *, replace: bool) -> Path:
 
 
 def write_profile(path: Path, document: str, *, replace: bool) -> None:
-    """Checks a profile and writes it whole into a folder that it makes. Raises `InputError` if it exists or
-    cannot be written.
+    """Validates and writes a profile; creates its folder. Raises `InputError` if the file exists or cannot be
+    written.
     """
     parse_device(tomllib.loads(document), str(path))
     with made_folders(path.parent):

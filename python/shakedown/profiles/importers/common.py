@@ -19,11 +19,11 @@ class ContradictionError(InputError):
 
 
 class Figures(Primitives):
-    """Figures as they are read: two different ones for the same triple are refused, for nothing tells the
-    right one.
+    """Figures that are being read. Two different figures for the same triple are refused, because it is
+    unknown which is correct.
 
     Attributes:
-        line: the number of what is being read, from 1.
+        line: the number of the current line or entry, from 1.
     """
 
     def __init__(self, what: str = "lines") -> None:
@@ -32,7 +32,7 @@ class Figures(Primitives):
         self._lines: dict[Triple, int] = {}
 
     def __setitem__(self, triple: Triple, cost: dict[str, float]) -> None:
-        """Takes a figure. Raises `ContradictionError` where another one is known."""
+        """Adds a figure. Raises `ContradictionError` if a different one is known."""
         known = self.get(triple)
         if known is not None and known != cost:
             raise ContradictionError(
@@ -63,12 +63,12 @@ class Imported:
 
     Attributes:
         primitives: cost of each triple.
-        left_out: figures of the output that no profile can hold, each with the reason.
+        left_out: skipped figures of the output, each with the reason.
         overhead: rows of ``[[overhead.message]]``, ``[[overhead.handshake]]`` and ``[[overhead.primitive]]``,
             by table name.
-        cooling: the table ``[overhead.cooling]``; empty where nothing shows any.
-        connection: the table ``[connection]``; empty where none was measured.
-        stack: whose overhead it is.
+        cooling: the table ``[overhead.cooling]``; empty if none was found.
+        connection: the table ``[connection]``; empty if none was measured.
+        stack: the stack of the overhead.
     """
 
     primitives: Primitives = field(default_factory=Figures)

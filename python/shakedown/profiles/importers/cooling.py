@@ -1,8 +1,8 @@
-"""How a stack's own work grows with the public-key work between: fitted to measured handshakes.
+"""Fits the growth of a stack's own work with a handshake's public-key work to measured handshakes.
 
-The same message takes a stack several times as long after an exchange of ten milliseconds as after none: its
-code and data have left the caches, and branches are predicted anew. Over suites of one protocol the
-logarithms of both lie on a line, whose slope hardly differs between messages and protocols.
+The same message takes a stack several times as long after public-key work of ten milliseconds as after none:
+its code and data are evicted from caches, and branch predictions are lost. Over suites of one protocol, the
+logarithms of both times lie on a line, whose slope hardly differs between messages and protocols.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from shakedown.profiles.vocabulary import SYMMETRIC_OPERATIONS
 from shakedown.schema.profiles import Cooling
 
 MIN_SUITES = 4
-"""A line is drawn through figures of so many suites,"""
+"""The minimum number of suites for a line."""
 MIN_RANGE = 2.0
-"""whose public-key work differs by this factor;"""
+"""The minimum ratio between the largest and the smallest public-key work of these suites."""
 MIN_LINES = 8
-"""and the slope taken where so many lines have one."""
+"""The minimum number of lines for a common slope."""
 MIN_US = 1.0
-"""Work that takes less is mostly the clock's own."""
+"""Shorter work consists mostly of the clock's overhead."""
 MAX_EXPONENT = 0.6
 
 
@@ -32,8 +32,8 @@ def fit(entries: Sequence[Mapping[str, Any]], rests: Mapping[Any, Sequence[tuple
     """Fit both exponents.
 
     Args:
-        entries: objects of ``measure --json``, one a suite.
-        rests: by kind of message, the entry's index and what primitives leave of its time, in microseconds.
+        entries: objects of ``measure --json``, one per suite.
+        rests: by kind of message, the entry's index and the message's time without primitives (us).
     """
     public = [public_us(entry) for entry in entries]
     symmetric = [total_us(entry) for entry, us in zip(entries, public, strict=True) if us <= 0.0]
@@ -56,25 +56,25 @@ def row(found: Cooling) -> dict[str, float]:
 
 
 def stack_name(entry: Mapping[str, Any]) -> str:
-    """Of the client; empty where it is not named."""
+    """The client's stack; empty if it is unknown."""
     stack = entry.get("client_stack")
     return str(stack.get("name", "")) if isinstance(stack, dict) else ""
 
 
 def public_us(entry: Mapping[str, Any]) -> float:
-    """Public-key work of both sides."""
+    """Time of both sides' public-key work."""
     return sum(
         float(one.get("us", one["mean_us"])) for one in entry["operations"] if is_public_key(one["operation"])
     )
 
 
 def total_us(entry: Mapping[str, Any]) -> float:
-    """A handshake's time, both sides'."""
+    """Time of both sides for the handshake."""
     return sum(float(entry["handshake"][f"{side}_us"]["median"]) for side in ("client", "server"))
 
 
 def _symmetric(entries: Sequence[Mapping[str, Any]]) -> dict[Any, list[tuple[int, float]]]:
-    """Symmetric work by what exactly is done, and in which entry."""
+    """By symmetric operation, with count and bytes: the entry's index and the median time."""
     found: dict[Any, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for index, entry in enumerate(entries):
         for one in entry["operations"]:
@@ -88,7 +88,7 @@ def _symmetric(entries: Sequence[Mapping[str, Any]]) -> dict[Any, list[tuple[int
 
 
 def _exponent(groups: Iterable[Sequence[tuple[int, float]]], between_us: Sequence[float]) -> float:
-    """The median slope of logarithms, of groups that show one."""
+    """The median slope of the logarithms, over groups with enough suites and range."""
     slopes = []
     for group in groups:
         points = [(math.log(between_us[index]), math.log(time)) for index, time in group if time > 0.0]

@@ -1,4 +1,4 @@
-"""Primitives timed apart and inside handshakes, as one set of figures."""
+"""Combines times of primitives measured alone with times measured inside handshakes."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from shakedown.profiles.importers.common import Primitives
 from shakedown.profiles.vocabulary import SYMMETRIC_OPERATIONS
 
 LONG_US = 40.0
-"""Calls that take longer hardly notice cold caches."""
+"""Cold caches hardly affect longer calls."""
 
 
 def joined(apart: Primitives, inside: Primitives) -> Primitives:
-    """Figures inside handshakes where there are any; the others apart, with what being inside costs there.
+    """The figures inside handshakes if available; otherwise figures measured alone, corrected for handshakes.
 
-    Inside a handshake caches are colder than in a loop of one primitive: that costs every call about as much,
-    so that only short ones show it. And the machine may have been faster or slower meanwhile.
+    Inside a handshake, caches are colder than in a loop of one primitive. This costs every call about the
+    same time, so it matters only for short ones. The machine's speed may differ between the measurements.
     """
     both = [
         (apart[triple]["time_us"], inside[triple]["time_us"])
@@ -39,7 +39,7 @@ def joined(apart: Primitives, inside: Primitives) -> Primitives:
         )
     for triple, cost in inside.items():
         if "mean_us" in cost and triple in apart:
-            # How a rejection loop varies is known from many calls apart.
+            # The variation of a rejection loop is known from many calls measured alone.
             factor = cost["mean_us"] / apart[triple]["mean_us"]
             found[triple] = {key: us * factor for key, us in apart[triple].items()}
         elif triple[0] not in SYMMETRIC_OPERATIONS or triple not in apart or cost.get("per_call_us"):

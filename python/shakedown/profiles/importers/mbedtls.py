@@ -17,8 +17,8 @@ _FIGURE = re.compile(r"^\s*[A-Za-z][\w./() -]*:\s*[\d.]+\s*(?:ms|Ki?B|[\w ]+/s)"
 def read_mbedtls(text: str) -> Imported:
     """Read mbedTLS's ``benchmark``: rates or milliseconds per operation, KiB/s for symmetric work.
 
-    Its "ECDHE … handshake" is one key pair and one agreement, "… full handshake" two of each, "ECDH …
-    handshake" and "… shared secret" one agreement. Its Diffie-Hellman exponents are as long as the prime.
+    Its "ECDHE … handshake" is one key generation and one key agreement, "… full handshake" two of each, "ECDH
+    … handshake" and "… shared secret" one agreement. Its Diffie-Hellman exponents are as long as the prime.
     """
     primitives = Figures()
     found = Imported(primitives)

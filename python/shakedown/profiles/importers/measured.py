@@ -1,4 +1,4 @@
-"""Reading ``measure --json``: each primitive inside the handshakes of a machine, and its stack's own work."""
+"""Reading ``measure --json``: the primitives in handshakes on a machine, and the stack's own work."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from shakedown.profiles.vocabulary import SYMMETRIC_OPERATIONS, triple_fault
 from shakedown.schema.profiles import Cooling
 
 REJECTION_LOOPS = {("sign", "mldsa")}
-"""Calls whose mean is not their median."""
+"""Calls whose mean differs from their median."""
 CONNECTION = ("server_us", "client_us", "server_cold", "client_cold", "sd_us", "per_kib_us")
-"""What is known of a connection that was measured."""
+"""Figures of a measured connection."""
 _TRIPLE = ("operation", "algorithm", "parameters")
 MIN_SLOPE_KIB = 1.0
-"""A cost per KiB is fitted where messages of one kind differ by more than this."""
+"""A cost per KiB is fitted if the sizes of messages of one kind differ by more than this."""
 
 
 def read_ours(text: str) -> Imported:
-    """Read ``measure --json``, ``primitives --json``, or what ``shakedown-probe --handshakes`` wrote: the
-    primitives apart, handshakes and a connection of a device. Other text holds nothing.
+    """Read ``measure --json``, ``primitives --json``, or the output of ``shakedown-probe --handshakes``:
+    primitives measured alone, handshakes and a connection of a device. Other text yields no figures.
     """
     try:
         document = parse_json(text, "")
@@ -52,8 +52,8 @@ def read_ours(text: str) -> Imported:
 
 
 def summarise(entries: Iterable[dict[str, Any]]) -> Imported:
-    """What measured handshakes say of a machine: the median of each public-key call, symmetric work fitted to
-    calls and bytes, and each kind of message's remaining time as a mean and a cost per KiB.
+    """Summarises measured handshakes: the median of each public-key call, symmetric work fitted to calls and
+    bytes, and the remaining time of each kind of message as a mean and a cost per KiB.
     """
     found = Imported()
     rows = list(entries)
@@ -72,7 +72,7 @@ def summarise(entries: Iterable[dict[str, Any]]) -> Imported:
             if fault:
                 found.left_out.append(f"{' '.join(triple)}: {fault}")
                 continue
-            # In a certificate a key is decoded, and issuers' keys are used again.
+            # In Certificate messages, keys are decoded from certificates, and issuers' keys are reused.
             inside = not protocol and triple[0] not in SYMMETRIC_OPERATIONS
             certificate = inside and names.get(operation["message"]) == "Certificate"
             place = (protocol, "Certificate" if certificate else "")
@@ -96,14 +96,14 @@ def summarise(entries: Iterable[dict[str, Any]]) -> Imported:
 
 
 class _Figures:
-    """Times of operations in one place."""
+    """Times of operations in one protocol and message."""
 
     def __init__(self) -> None:
         self.calls: dict[Triple, list[tuple[float, float]]] = defaultdict(list)
         self.bulk: dict[Triple, list[tuple[float, float, float]]] = defaultdict(list)
 
     def add(self, triple: Triple, operation: dict[str, Any], factor: float) -> None:
-        """Take an operation's time; ``factor`` is by how much symmetric work is slower there than usual."""
+        """Add an operation's time; ``factor`` is the slowdown of symmetric work in this handshake."""
         count = 1 if operation["count"] is None else float(operation["count"])
         time_us = float(operation["us"] if "us" in operation else operation["mean_us"])
         if triple[0] in SYMMETRIC_OPERATIONS:
@@ -113,7 +113,7 @@ class _Figures:
             self.calls[triple].append((time_us / count / slower, float(operation["mean_us"]) / count))
 
     def costs(self) -> Primitives:
-        """What each costs: the median over handshakes, the mean where a call is a rejection loop."""
+        """The cost of each operation: the median over handshakes, or the mean for rejection loops."""
         found: Primitives = {}
         for triple, times in self.calls.items():
             if triple[:2] in REJECTION_LOOPS:
@@ -136,8 +136,8 @@ def _is_whole(entry: dict[str, Any]) -> bool:
 
 
 def _undisturbed(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Those of which most repetitions were left alone, where these are at least half of their protocol's:
-    others hold caches that another program left cold.
+    """Removes suites of which more repetitions were preempted than used, because other programs left their
+    caches cold; not if these are more than half of a protocol's suites.
     """
     protocols: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for one in entries:
@@ -176,11 +176,11 @@ def fit_symmetric(rows: Sequence[tuple[float, float, float]]) -> dict[str, float
 
 
 _Kind = tuple[str, str, str, str]
-"""Protocol as `handshake_kind` has it, message, work, and the public-key work in it."""
+"""Protocol (from `handshake_kind`), message, work, and the public-key work in the message."""
 
 
 def _rests(entries: Sequence[dict[str, Any]]) -> dict[_Kind, list[tuple[int, float]]]:
-    """By kind of message: the entry's index, and what no primitive took of the message's time."""
+    """By kind of message: the entry's index, and the message's time without primitives."""
     found: dict[_Kind, list[tuple[int, float]]] = defaultdict(list)
     for index, entry in enumerate(entries):
         for kind, _, rest_us in _left(entry):
@@ -189,7 +189,7 @@ def _rests(entries: Sequence[dict[str, Any]]) -> dict[_Kind, list[tuple[int, flo
 
 
 def _left(entry: dict[str, Any]) -> Iterable[tuple[_Kind, float, float]]:
-    """Each message's kind, KiB, and the microseconds of it that no primitive took."""
+    """Each message's kind, KiB, and time without primitives in microseconds."""
     operations = _operations(entry)
     public_keys = any(is_public_key(one["operation"]) for one in operations)
     protocol = handshake_kind(str(entry["suite"]).split("/", 1)[0], public_keys=public_keys)
@@ -211,11 +211,11 @@ def _left(entry: dict[str, Any]) -> Iterable[tuple[_Kind, float, float]]:
 
 
 def stack_rows(entries: Sequence[dict[str, Any]], fitted: Cooling) -> dict[str, list[dict[str, Any]]]:
-    """Rows of ``[[overhead.message]]`` and ``[[overhead.handshake]]``: what is left of each message's time.
+    """Rows of ``[[overhead.message]]`` and ``[[overhead.handshake]]``: messages' times without primitives.
 
-    The time of a message that no primitive took, by protocol, kind of message, whether it was made or read,
-    and the public-key work in it: the median over the handshakes, with a cost per KiB where their sizes
-    differ enough to show one; and the same over all of a kind of message, for public-key work that none had.
+    The times are medians over the handshakes, by protocol, kind of message, generation or processing, and
+    public-key work in the message, with a cost per KiB if the sizes differ enough. A row without a key is the
+    same over all messages of a kind, for other public-key work.
     """
     samples: dict[_Kind, list[tuple[float, float]]] = defaultdict(list)
     outside: dict[tuple[str, str], list[float]] = defaultdict(list)
@@ -271,7 +271,7 @@ def _fit_message(rows: Sequence[tuple[float, float]]) -> dict[str, float]:
 
 
 def _robust_slope(rows: Sequence[tuple[float, float]]) -> float:
-    """The median of slopes between pairs whose sizes differ (Theil and Sen)."""
+    """The median of slopes between pairs whose sizes differ (Theil–Sen estimator)."""
     slopes = [
         (time - other_time) / (size - other)
         for index, (size, time) in enumerate(rows)
@@ -282,7 +282,7 @@ def _robust_slope(rows: Sequence[tuple[float, float]]) -> float:
 
 
 def as_primitives(timed: Iterable[dict[str, Any]]) -> Primitives:
-    """What ``primitives --json`` printed, as primitives of a profile."""
+    """Converts the output of ``primitives --json`` to primitives of a profile."""
     found = Figures("entries")
     for found.line, entry in enumerate(timed, start=1):
         triple = (entry["operation"], entry["algorithm"], entry["parameters"] or "")

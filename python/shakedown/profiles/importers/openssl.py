@@ -17,14 +17,14 @@ _OPENSSL_CURVES = [
     *(f"sect{bits}r1" for bits in (233, 283, 409, 571)),
     *(f"brainpoolp{bits}{form}" for bits in (256, 384, 512) for form in ("r1", "t1")),
 ]
-"""Curves in the order of ``speed.c``; a build without binary curves leaves these out of its numbers."""
+"""Curves in the order of ``speed.c``; a build without binary curves does not number these."""
 _OPENSSL_MONTGOMERY = {253: "x25519", 448: "x448"}
 _STEPS = {"mlkem": ("keygen", "encapsulate", "decapsulate"), "mldsa": ("keygen", "sign", "verify")}
 
 
 def read_openssl_speed(text: str) -> Imported:
-    """Read ``openssl speed -mr``; figures above 1 are operations per second, as OpenSSL 1.1.0 and later
-    print.
+    """Read ``openssl speed -mr``. Figures of at least 1 are operations per second (since OpenSSL 1.1.0);
+    smaller ones are seconds.
     """
     found = Figures()
     result = Imported(found)
@@ -77,7 +77,7 @@ def read_openssl_speed(text: str) -> Imported:
 
 
 def _openssl_curve(fields: list[str]) -> str:
-    """The curve of a number and a size in bits; empty where it is none that is known."""
+    """The curve with a number and a size in bits; empty if it is unknown."""
     number, bits = int(fields[0]), int(fields[1])
     with_binary = _OPENSSL_CURVES
     without = [one for one in with_binary if not one.startswith("sect")]
@@ -89,7 +89,7 @@ def _openssl_curve(fields: list[str]) -> str:
 
 
 def _openssl_named(put: Callable[[str, str, str, str], None], fields: list[str]) -> None:
-    """A KEM or a signature by name, whose three figures are keygen, encapsulate or sign, decapsulate or
+    """Reads a KEM or a signature by name, with three figures: keygen, encapsulate or sign, decapsulate or
     verify.
     """
     name = next((field for field in fields if re.search(r"[A-Za-z]", field)), "")
@@ -103,8 +103,8 @@ def _openssl_named(put: Callable[[str, str, str, str], None], fields: list[str])
 
 
 def _openssl_symmetric(found: Primitives, fields: list[str], sizes: list[int]) -> None:
-    """Bytes per second by block size: the largest block gives the time per KiB, the smallest that per
-    call.
+    """Reads bytes per second by block size: the time per KiB is that of the largest block, and the time per
+    call follows from the smallest.
     """
     name, rates = fields[1].lower(), [float(field) for field in fields[2:]]
     if len(rates) != len(sizes) or not all(0 < rate < math.inf for rate in rates):

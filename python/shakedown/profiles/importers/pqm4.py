@@ -1,6 +1,6 @@
 """Reading pqm4's results, ``benchmarks.csv`` and ``benchmarks.md``: cycles of post-quantum schemes.
 
-They have several implementations of a scheme. The fastest is taken, by the sum of its operations' means.
+Of several implementations of a scheme, the fastest is used, by the sum of its operations' means.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ Row = tuple[str, str]
 
 
 def read_pqm4(text: str) -> Imported:
-    """Read ``benchmarks.csv`` or ``benchmarks.md``: mean, least and greatest cycles of each operation.
+    """Read ``benchmarks.csv`` or ``benchmarks.md``: mean, minimum and maximum cycles of each operation.
 
     Raises:
-        ContradictionError: where a scheme has two different figures by one implementation.
+        ContradictionError: if a scheme has two different figures for one implementation.
     """
     found = Imported()
     if _SPEED not in text.lower() or "[cycles]" not in text:
@@ -62,7 +62,7 @@ def read_pqm4(text: str) -> Imported:
 
 
 def _lines(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Lines with their cells, of either form; headings are single cells."""
+    """Line numbers and cells, from CSV or Markdown; headings are single cells."""
     for number, line in enumerate(text.lstrip("\ufeff").splitlines(), start=1):
         if line.startswith("#"):
             yield number, [line.lstrip("# ").strip()]
@@ -74,7 +74,7 @@ def _lines(text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _figures(cells: list[str]) -> list[list[float]] | None:
-    """Mean, least and greatest of each of the three operations, or None where they are not that."""
+    """Mean, minimum and maximum of each of the three operations, or None for other cells."""
     if len(cells) == len(_STATISTICS):
         cells = [
             number.replace(",", "") for cell in cells for number in re.findall(r": *([\d,]+)(?:\s|$)", cell)

@@ -55,14 +55,14 @@ def read_wolfcrypt(text: str) -> Imported:
 
 
 def _wolfcrypt_triples(family: str, curve: str | None, bits: int, step: str) -> list[Triple]:
-    """The operations of a step; those that a family does not have are no valid triples."""
+    """The triples of a step. They include invalid ones, for operations that the family does not have."""
     operations = _STEPS.get(step.removesuffix(" time"), ())
     if family in ("ECC", "ECDHE", "ECDSA"):
         token = CURVE_NAMES.get((curve or "").upper()) or _BITS_TO_CURVE.get(bits, "")
         return [(one, "ecdsa" if one in ("sign", "verify") else "ecdh", token) for one in operations]
     algorithm, token = {
         "RSA": ("rsa", f"rsa{bits}"),
-        "DH": ("dh", f"ffdhe{bits}"),  # wolfCrypt's own groups go with exponents of some 256 bits
+        "DH": ("dh", f"ffdhe{bits}"),  # wolfCrypt's groups have exponents of about 256 bits
         "CURVE": ("ecdh", f"x{bits}"),
         "ED": ("eddsa", "ed25519" if bits == 25519 else ""),
         "ML-KEM": ("mlkem", f"mlkem{bits}"),

@@ -69,7 +69,7 @@ def connection_row(connection: Connection) -> dict[str, Any]:
 
 
 def waited(messages: Iterable[Row], key: str, side: str | None = None) -> float | None:
-    """Seconds of waiting of one kind for the handshake's messages; None if no message has it."""
+    """Seconds that the handshake's messages were waited for in that way; None where none of them tells."""
     waits = [
         one[key]
         for one in messages
@@ -152,7 +152,7 @@ def summary_totals(summary: CaptureSummary) -> str:
 
 
 def unread_line(summary: CaptureSummary) -> str:
-    """The line about packets that may contain handshakes and were not inspected; empty if there are none."""
+    """What may have handshakes inside and was not looked into; empty where there is nothing of the kind."""
     named = [f"{name} ({packets:,} packets)" for name, packets in summary.unread.items()]
     return f"not inspected: {', '.join(named)}" if named else ""
 

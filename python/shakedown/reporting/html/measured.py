@@ -1,4 +1,4 @@
-"""Measured handshakes in the report: the table of all, the parts of time and bytes, and each in detail."""
+"""Measured handshakes in the report: the table of all, where time and bytes go, each from inside."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     from shakedown.results.folder import Results
 
 MAX_OPEN_WATERFALLS = 16
-"""If there are more suites, each waterfall is folded."""
+"""With more suites than these, each waterfall is folded behind its name."""
 
 MAX_BARS = 100
-"""Handshakes in a figure of bars; its CSV contains all."""
+"""Handshakes of a figure of bars; its CSV has all."""
 
 MAX_WATERFALLS = 100
-"""Handshakes that are drawn in detail; the table contains all."""
+"""Handshakes that are drawn from inside; all are in the table."""
 
 _CONTENT = {
     "ClientHello": "hello",
@@ -144,7 +144,7 @@ def bytes_section(rows: Sequence[Row], messages: Mapping[str, Sequence[Row]]) ->
 
 
 def _first(segments: Sequence[Segment], totals: Sequence[str]) -> tuple[Sequence[Segment], Sequence[str]]:
-    """The bars of as many handshakes as a figure may contain."""
+    """The bars of as many handshakes as a figure shows."""
     suites = set(list(dict.fromkeys(one.suite for one in segments))[:MAX_BARS])
     return [one for one in segments if one.suite in suites], totals[: len(SIDES) * MAX_BARS]
 

@@ -1,1 +1,1 @@
-"""Output on a terminal: tables and figures with units."""
+"""What people see on a terminal: tables and figures with units."""

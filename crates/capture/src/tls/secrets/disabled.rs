@@ -1,9 +1,9 @@
-//! Replaces decryption in builds without cryptography: every record stays encrypted.
+//! Without cryptography every record stays encrypted.
 
 use super::LegacyKeys;
 use crate::tls::cipher_suite::Protection;
 
-/// A type without values: it cannot be constructed.
+/// Opens nothing, and cannot be made.
 pub(crate) enum LegacyDecryptor {}
 
 impl LegacyDecryptor {
@@ -37,7 +37,7 @@ impl LegacyDecryptor {
     }
 }
 
-/// A type without values: it cannot be constructed.
+/// Opens nothing, and cannot be made.
 pub(crate) enum ModernDecryptor {}
 
 impl ModernDecryptor {
