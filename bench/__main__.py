@@ -26,7 +26,7 @@ def all_benchmarks() -> dict[str, Benchmark]:
 
 
 def save(rows: list[Row]) -> None:
-    """Puts rows in the place of earlier ones of the same names; the file is never half written."""
+    """Replace earlier rows of the same names; the file is replaced atomically."""
     try:
         earlier: list[Row] = json.loads(LATEST.read_text(encoding="utf-8"))
     except (FileNotFoundError, json.JSONDecodeError):
@@ -38,7 +38,7 @@ def save(rows: list[Row]) -> None:
 
 
 def show(rows: list[Row]) -> None:
-    """Prints the rows as a table, and below it what was compared."""
+    """Print the rows as a table, followed by what was compared."""
     lines = [
         {
             "benchmark": row["name"],
@@ -59,7 +59,7 @@ def show(rows: list[Row]) -> None:
 
 
 def main(names: list[str]) -> int:
-    """Runs the named benchmarks, or all. 0: all targets met; 1: not; 2: wrong usage."""
+    """Run the named benchmarks, or all. 0: all targets are met; 1: not all are; 2: wrong usage."""
     known = all_benchmarks()
     unknown = [name for name in names if name not in known]
     if unknown:

@@ -1,4 +1,4 @@
-"""Two calibrations of the same servers at different times, and whether their ranges overlap.
+"""Two calibrations of the same servers at different times, and the overlap of their ranges.
 
 `python -m bench.calibrations measure FILE` calibrates nginx, HAProxy and Go's crypto/tls for the cases of the
 capacity benchmark, as `capacity --calibrate` does, and writes the results as JSON.
@@ -21,11 +21,11 @@ from shakedown.native.processors import placed
 from shakedown.schema.base import builtins
 
 SECONDS = 0.45
-"""Of each of the six rounds; short, so that all cases are measured within three minutes."""
+"""Duration of each of the six rounds; short, so that all cases are measured within three minutes."""
 
 
 def measure() -> dict[str, dict[str, Any]]:
-    """Every case of every server that is installed: the calibration, and the load average."""
+    """The calibration of every case of every installed server, and the load average."""
     from shakedown import native
     from shakedown.live.calibration import calibrate
 
@@ -73,7 +73,7 @@ def table(first: dict[str, dict[str, Any]], second: dict[str, dict[str, Any]]) -
 
 
 def main() -> None:
-    """Measure or compare, as the first argument says."""
+    """Measure or compare, according to the first argument."""
     if sys.argv[1] == "measure":
         Path(sys.argv[2]).write_text(json.dumps(measure()), encoding="utf-8")
     else:

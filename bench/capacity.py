@@ -49,13 +49,13 @@ if TYPE_CHECKING:
 
 PASSES = 2
 ENOUGH, LIMIT = 3, 8
-"""Loads of a case that count in each pass, and the number after which it ends without them."""
+"""Valid loads of a case that each pass needs, and the number of loads after which it ends without them."""
 SECONDS, LONG_SECONDS = 0.6, 1.5
-"""Of a load, and of one with RSA keys that take milliseconds."""
+"""Duration of a load, and of one with RSA keys whose operations take milliseconds."""
 BEGINNING_S = 0.02
 CLIENTS = 16
 MAX_SLEEPS = 0.2
-"""A server that sleeps more often than so, by connection, has to be woken, which costs half of one more."""
+"""Maximum of sleeps per connection: a server that is woken for each message needs 1.5 times the CPU time."""
 PROFILE_ROUNDS, EACH = 5, 10
 """Rounds of the profile, and handshakes of each suite in one."""
 TOLERANCE = 1.15
@@ -63,43 +63,43 @@ KEYS = ("p256", "p384", "rsa2048", "rsa3072", "rsa4096", "ed25519")
 NEWER = ", OpenSSL 3.5"
 HERE = ", its library measured here"
 RUNS = (*SERVERS, f"nginx{NEWER}", f"haproxy{NEWER}")
-"""Servers, two of them again with the newer OpenSSL."""
+"""The servers; two of them also run with the newer OpenSSL."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """What clients ask for; `ids`: of a server that resumes by session ID."""
+    """A kind of handshake; `ids`: with a server that resumes by session ID."""
 
     suite: str
     key: str
     ids: bool = False
     client_stack: str = "openssl"
-    """The one whose client takes less."""
+    """The stack whose client takes less time."""
 
     @property
     def name(self) -> str:
-        """As pages have it."""
+        """The name on pages."""
         return f"{self.suite}{' (ID)' if self.ids else ''}"
 
     @property
     def newer(self) -> bool:
-        """Whether it takes an OpenSSL that has ML-KEM and ML-DSA."""
+        """Whether it needs an OpenSSL with ML-KEM and ML-DSA."""
         return "mlkem" in self.suite or "mldsa" in self.suite
 
     def goes_with(self, run: str) -> bool:
-        """Whether a server makes it; the newer OpenSSL is for what the system's lacks, and one more."""
+        """Whether a server runs it; the newer OpenSSL runs what the system's lacks, and one more case."""
         if run == "go":
-            return not self.ids and "mldsa" not in self.suite  # it resumes by ticket alone
+            return not self.ids and "mldsa" not in self.suite  # Go resumes by ticket only
         return self.newer or self.suite == CASES[0].suite if NEWER in run else not self.newer
 
     @property
     def seconds(self) -> float:
-        """For how long it is loaded."""
+        """The duration of its load."""
         return LONG_SECONDS if self.key in ("rsa3072", "rsa4096") else SECONDS
 
     @property
     def resumed(self) -> bool:
-        """Whether a session is."""
+        """Whether it resumes a session."""
         return self.suite.endswith(("/resumed", "/ticket"))
 
 
@@ -120,12 +120,13 @@ def _cases() -> Iterator[Case]:
 
 CASES = tuple(_cases())
 HOSTS = tuple(f"127.0.0.{number}" for number in range(2, 2 + LIMIT))
-"""One for each load of a pass: to a single one a client would run short of ports."""
+"""One address for each load of a pass: with a single one, a client would have too few ports."""
 
 
 def profiles(beside: Speed) -> dict[bool, Device]:
-    """This machine with the system's OpenSSL, and (True) with ours, which is as new as the servers' newer
-    one: measured from suites that are not predicted. `beside` has the times of the loop beside servers.
+    """Profiles of this machine with the system's OpenSSL, and (True) with ours, which is as new as the
+    servers' newer one; measured from suites that are not predicted. `beside` has the times of the loop beside
+    servers.
     """
     from shakedown import native
     from shakedown.prediction.connection_cost import Speeds, connection_cost
@@ -158,7 +159,7 @@ def profiles(beside: Speed) -> dict[bool, Device]:
 
 
 def predict(case: Case, software: str, device: Device) -> Range:
-    """A server's time for a handshake and its connection."""
+    """The predicted time of a server for a handshake and its connection."""
     from shakedown.prediction.library import open_library
     from shakedown.prediction.prices import price
 
@@ -170,17 +171,16 @@ def predict(case: Case, software: str, device: Device) -> Range:
 
 @dataclass(frozen=True)
 class Booked:
-    """A server's CPU time and sleeps, by connection."""
+    """A server's CPU time and sleeps per connection."""
 
     each_s: float
     sleeps: float
 
 
 def booked(server: Server, case: Case, host: str, speed: Speed) -> Timed[Booked]:
-    """Load a server from the other core, while processes that do nothing take most of its own.
+    """Load a server from the other core, while busy-looping processes take most of the server's core.
 
-    Clients that resume have their sessions of a full handshake each, which is not among those that are
-    counted.
+    Clients that resume have sessions from a full handshake each, which is not counted.
     """
     from shakedown import native
     from shakedown.native import load_generator
@@ -193,7 +193,7 @@ def booked(server: Server, case: Case, host: str, speed: Speed) -> Timed[Booked]
     options = {"client_stack": case.client_stack, "now": int(time.time()), **files}
 
     def load(duration_s: float) -> tuple[int, float, int]:
-        """Connections, the server's CPU time for them, and how often it slept."""
+        """Connections, the server's CPU time for them, and the number of its sleeps."""
         before_s, before = cpu_s(server.pid), server.slept()
         config = {
             "target": f"{host}:{place.port}",
@@ -225,7 +225,7 @@ Loads = list[Timed[Booked]]
 
 
 def awake(loads: Loads) -> Loads:
-    """Those in which the server hardly slept."""
+    """The loads in which the server hardly slept."""
     return [one for one in loads if one.found.sleeps <= MAX_SLEEPS]
 
 
@@ -241,17 +241,17 @@ class Compared:
 
     @property
     def off(self) -> float:
-        """The prediction over what was measured."""
+        """The ratio of the prediction to the measurement."""
         return self.predicted.mean / statistics.median(self.measured_s)
 
     @property
     def inside(self) -> bool:
-        """Whether what was measured is in the prediction's range."""
+        """Whether the measurement is in the prediction's range."""
         return self.predicted.low <= statistics.median(self.measured_s) <= self.predicted.high
 
 
 def compare() -> dict[str, list[Compared]]:
-    """Every case of every server that is installed. Says which servers are not."""
+    """Every case of every installed server; names the servers that are not installed."""
     found: dict[str, dict[Case, Loads]] = {run: {} for run in RUNS}
     missing: dict[str, str] = {}
     speed = Speed()
@@ -290,7 +290,7 @@ def compare() -> dict[str, list[Compared]]:
 
 
 def compared_case(case: Case, software: str, device: Device, loads: Loads, speed: Speed) -> Compared:
-    """A case as it is predicted for a server's software, and as it was measured."""
+    """A case with its prediction for a server's software, and its measurement."""
     times_s = [Timed(one.found.each_s, one.loop_s) for one in loads]
     each_s = speed.at_full(times_s, ENOUGH)
     return Compared(case, predict(case, software, device), each_s, speed.has(ENOUGH, loads))
@@ -339,7 +339,7 @@ def table(software: str, rows: Sequence[Compared]) -> str:
 
 
 def pairs() -> Sequence[Pair]:
-    """Of nginx' case that is furthest off, the greater of each two times and the lesser; prints all cases."""
+    """The larger and the smaller of prediction and measurements for nginx's worst case; prints all cases."""
     found = compare()
     for software, rows in found.items():
         sys.stdout.write(table(software, rows))

@@ -1,4 +1,4 @@
-"""What `make demo` takes in a fresh clone with empty caches, part by part, against the limit promised."""
+"""The duration of `make demo` in a fresh clone with empty caches, part by part, and its limit."""
 
 import json
 import os
@@ -36,7 +36,7 @@ def compiled(report: Path) -> list[tuple[str, float]]:
 
 
 def demo() -> Sequence[Pair]:
-    """One set-up in a fresh clone, against the limit; prints its parts on standard error."""
+    """One set-up in a fresh clone, compared with the limit; prints its parts on standard error."""
     with TemporaryDirectory(prefix="shakedown-cold-") as folder:
         clone = Path(folder) / "clone"
         output("git", "clone", "--quiet", ROOT, clone)

@@ -1,4 +1,4 @@
-"""Large captures for benchmarks: genuine handshakes, repeated between other addresses, many at a time."""
+"""Large captures for benchmarks: genuine handshakes, repeated between other addresses, many at once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ CLOSING_PACKETS = 3
 SERVER = bytes([10, 1, 0, 1])
 FIRST_S = 1_700_000_000
 STEP_US = 2000
-"""Between two packets of a connection."""
+"""Time between two packets of a connection."""
 
 
 @dataclass(frozen=True)
@@ -32,12 +32,12 @@ class Template:
 
     @property
     def size_bytes(self) -> int:
-        """What one copy takes in a capture."""
+        """The size of one copy in a capture."""
         return sum(RECORD_HEADER_BYTES + len(packet) for packet in self.packets)
 
 
 def templates(suites: Sequence[str], data_bytes: int = 0) -> list[Template]:
-    """One handshake of each suite, made here, and behind it so much application data of the server's."""
+    """One handshake of each suite, followed by `data_bytes` of the server's application data."""
     from shakedown.api import in_memory
 
     with TemporaryDirectory() as folder:
@@ -58,7 +58,7 @@ def templates(suites: Sequence[str], data_bytes: int = 0) -> list[Template]:
 
 
 def _with_data(packets: list[bytes], data_bytes: int) -> Template:
-    """Puts records of application data before the three packets with which a connection is closed."""
+    """Insert records of application data before the three packets that close a connection."""
     talk, closing = packets[:-CLOSING_PACKETS], packets[-CLOSING_PACKETS:]
     record = bytes([23, 3, 3, 0x40, 0x18]) + bytes(0x4018)
     stream = record * -(-data_bytes // len(record)) if data_bytes else b""
@@ -77,7 +77,7 @@ def _with_data(packets: list[bytes], data_bytes: int) -> Template:
 
 
 def _moved(packet: bytes, count: int) -> bytes:
-    """A packet behind so many more bytes of the server's."""
+    """A packet after `count` more bytes of the server."""
     moved, at = bytearray(packet), TCP_AT + (4 if _sent_by_server(packet) else 8)
     pack_into("!I", moved, at, (unpack_from("!I", packet, at)[0] + count) % 2**32)
     return bytes(moved)
@@ -90,10 +90,10 @@ def _sent_by_server(packet: bytes) -> bool:
 def write(
     path: Path, made: Sequence[Template], size_bytes: int, at_a_time: int, *, stay_open: bool = False
 ) -> int:
-    """Writes a capture of about that size, in which so many handshakes run at a time; returns how many.
+    """Write a capture of about `size_bytes`, with `at_a_time` handshakes in parallel; return their number.
 
     With `stay_open` no connection is closed before the last has begun. Checksums are those of the templates,
-    as where a network card makes them: readers pass them over.
+    which readers ignore, as they do with checksum offload of network cards.
     """
     round_bytes = sum(template.size_bytes for template in made)
     each = max(1, at_a_time // len(made))
@@ -118,14 +118,14 @@ def write(
 def _copies(
     template: Template, place: int, numbers: "np.ndarray[tuple[int], np.dtype[np.int64]]", clock_us: int
 ) -> "np.ndarray[tuple[int, int], np.dtype[np.uint8]]":
-    """A packet of the template once for each connection of those numbers."""
+    """A packet of the template, once for each connection number."""
     packet = np.frombuffer(template.packets[place], np.uint8)
     rows = np.empty((len(numbers), RECORD_HEADER_BYTES + len(packet)), np.uint8)
     seconds, microseconds = divmod(clock_us, 1_000_000)
     fields = [FIRST_S + seconds, microseconds, len(packet), len(packet)]
     rows[:, :RECORD_HEADER_BYTES] = np.frombuffer(np.array(fields, "<u4").tobytes(), np.uint8)
     rows[:, RECORD_HEADER_BYTES:] = packet
-    # The client's address and port are the connection's number.
+    # The client's address and port are derived from the connection's number.
     ip = RECORD_HEADER_BYTES + ETHERNET_BYTES
     address = ip + (12 if template.from_client[place] else 16)
     port = ip + IP_BYTES + (0 if template.from_client[place] else 2)

@@ -1,4 +1,4 @@
-"""Our EAP-TLS server beside FreeRADIUS, and our peer as the load on both."""
+"""Our EAP-TLS server compared with FreeRADIUS, and our peer as the load on both."""
 
 import contextlib
 import json
@@ -19,9 +19,9 @@ PAIRS = 7
 COUNT = 600
 IN_FLIGHT = 32
 PEER_RATE_PER_S = 300
-"""What our peer is to reach …"""
+"""The target for our peer …"""
 ASKED_RATE_PER_S = 330
-"""… and what it is asked for: an open loop reaches no more than that."""
+"""… and its requested rate, which an open loop does not exceed."""
 PEER_SECONDS = 5
 
 
@@ -33,7 +33,7 @@ def _command(name: str, folder: Path, ca: Path, *options: str) -> list[str]:
 
 
 def _authenticate(port: int, client: Path, ca: Path, *options: str) -> dict[str, float]:
-    """What `eap peer --json` prints."""
+    """The result of `eap peer --json`."""
     command = _command("peer", client, ca, "--server", f"127.0.0.1:{port}", "--json", *options)
     found: list[dict[str, float]] = json.loads(output(*command))
     return found[0]
@@ -54,7 +54,7 @@ def _ours(server: Path, ca: Path) -> Iterator[tuple[int, int]]:
 
 
 def _per_cpu_s(port: int, pid: int, client: Path, ca: Path) -> float:
-    """Full authentications for a second of the server's CPU time."""
+    """Full authentications per second of the server's CPU time."""
     before_s = cpu_s(pid)
     found = _authenticate(port, client, ca, "--count", str(COUNT), "--in-flight", str(IN_FLIGHT))
     return found["completed"] / (cpu_s(pid) - before_s)
@@ -73,7 +73,7 @@ def _radius() -> Iterator[tuple[FreeRadius, Path, Path]]:
 
 
 def server_pairs() -> list[Pair]:
-    """Authentications for a second of one core: ours, FreeRADIUS, with the same certificates."""
+    """Authentications per second of one core: ours, and FreeRADIUS with the same certificates."""
     with _radius() as (radius, server, client), _ours(server, client / "ca.pem") as (port, pid):
         one = partial(_per_cpu_s, port, pid, client, server / "ca.pem")
         other = partial(_per_cpu_s, radius.port, radius.pid, client, server / "ca.pem")
@@ -82,7 +82,7 @@ def server_pairs() -> list[Pair]:
 
 
 def peer_pairs() -> list[Pair]:
-    """Full authentications per second that our peer drives FreeRADIUS to: reached, and to be reached."""
+    """Full authentications per second of our peer with FreeRADIUS: reached, and the target."""
     rate = ("--rate", f"{ASKED_RATE_PER_S}/s", "--count", str(ASKED_RATE_PER_S * PEER_SECONDS))
     with _radius() as (radius, server, client):
         found = [_authenticate(radius.port, client, server / "ca.pem", *rate) for _ in range(PAIRS)]

@@ -1,18 +1,18 @@
-"""What whole handshakes cost beyond what they must: the instrument's share, and the WTLS engine's."""
+"""Costs of whole handshakes beyond the necessary work: those of the instrument, and of the WTLS engine."""
 
 import json
 from functools import partial
 
 from bench.harness import Benchmark, Pair, rust_example
 
-# Where a process's keys and tables lie in memory moves an RSA operation by some tenths of a per cent, for all
-# of its handshakes alike: as much as the heavy target asks about. So each comparison of the instrument is
-# several processes' pairs.
+# The memory addresses of a process's keys and tables change an RSA operation by some tenths of a per cent, in
+# all of its handshakes. This is as large as the strictest target, so each comparison of the instrument uses
+# pairs of several processes.
 PROCESSES = 5
 
 
 def pairs(kind: str, suite: str, count: int, processes: int) -> list[Pair]:
-    """CPU time in microseconds of ``count`` handshakes and of what they are compared with, in turn, on one
+    """CPU time in microseconds of ``count`` handshakes and of their counterparts, alternating, on one
     processor at a time.
     """
     found: list[Pair] = []
@@ -25,7 +25,7 @@ def pairs(kind: str, suite: str, count: int, processes: int) -> list[Pair]:
 
 
 def instrument(name: str, suite: str, target: float, count: int) -> Benchmark:
-    """Handshakes with the timing provider and a current recording, beside bare ones."""
+    """Handshakes with the timing provider and a current recording, compared with bare ones."""
     return Benchmark(
         name=f"instrument-{name}",
         what=f"CPU time in us of a handshake of {suite}, both sides: with the instrument over without",
@@ -37,7 +37,7 @@ def instrument(name: str, suite: str, target: float, count: int) -> Benchmark:
 
 
 def engine(name: str, suite: str) -> Benchmark:
-    """Bare handshakes of WTLS over the sum of the primitives in their recorded neighbours."""
+    """Bare handshakes of WTLS over the sum of the primitives in the recorded handshakes next to them."""
     return Benchmark(
         name=f"wtls-{name}",
         what=f"CPU time in us of a handshake of {suite}, both sides, over its public-key primitives",

@@ -20,15 +20,15 @@ RESAMPLES = 2000
 SEED = 20260101
 
 Pair: TypeAlias = tuple[float, float]
-"""A reading of ours and its neighbour of the peer, in the same unit."""
+"""A reading of ours and the peer's reading next to it, in the same unit."""
 
 
 class UnavailableError(Exception):
-    """A benchmark cannot run here; the message says what is missing."""
+    """A benchmark cannot run here; the message names what is missing."""
 
 
 class Row(TypedDict):
-    """A benchmark's figures, as they are stored."""
+    """A benchmark's figures in the file."""
 
     name: str
     what: str
@@ -46,8 +46,8 @@ class Row(TypedDict):
 class Benchmark:
     """One comparison.
 
-    ``pairs`` runs it: ours and the peer in turn, each pair two neighbours in time; it raises
-    `UnavailableError` where the peer, or a tool, is missing.
+    ``pairs`` runs it: ours and the peer alternate, and each pair is adjacent in time; it raises
+    `UnavailableError` if the peer, or a tool, is missing.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Benchmark:
     pairs: Callable[[], Sequence[Pair]]
 
     def evaluate(self, pairs: Sequence[Pair]) -> Row:
-        """The ratio is the median of the pairs' ratios; its spread a 95 % bootstrap interval of it."""
+        """The ratio is the median of the pairs' ratios; its spread is a 95 % bootstrap interval."""
         readings = np.asarray(pairs, dtype=float)
         if readings.ndim != 2 or readings.shape[1] != 2 or len(readings) == 0 or not (readings > 0).all():
             raise ValueError(f"{self.name}: readings must be pairs of positive numbers")
@@ -88,14 +88,14 @@ def bootstrap_median(values: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> 
 
 
 def is_met(row: Row) -> bool:
-    """A target is met when the median of the ratios meets it; where the interval's better end does, but not
-    the median, it is missed.
+    """A target is met if the median of the ratios meets it; if only the better end of the interval does, it
+    is missed.
     """
     return _reaches(row, row["ratio"])
 
 
 def verdict(row: Row) -> str:
-    """In words: whether the median meets the target, and where so, whether the whole interval does."""
+    """Text: whether the median meets the target, and if so, whether the whole interval does."""
     if not is_met(row):
         return "missed"
     low, high = row["spread"]
@@ -112,7 +112,7 @@ def need(program: str) -> str:
     """The path of a program.
 
     Raises:
-        UnavailableError: where it is not installed.
+        UnavailableError: if it is not installed.
     """
     path = shutil.which(program)
     if path is None:
@@ -121,12 +121,12 @@ def need(program: str) -> str:
 
 
 def cpu_s(pid: int) -> float:
-    """What a process's threads have run so far (s), as the scheduler counts it."""
+    """CPU time of a process's threads so far (s), as counted by the scheduler."""
     return ran_s(threads(pid), pid)
 
 
 class Ran(NamedTuple):
-    """A whole program: what it printed, how long it took, its CPU time and its peak memory."""
+    """A completed program: its output, elapsed time, CPU time and peak memory."""
 
     text: str
     elapsed_s: float
@@ -135,10 +135,10 @@ class Ran(NamedTuple):
 
 
 def ran(*command: str | Path, quiet: bool = False) -> Ran:
-    """Runs a program; where `quiet`, what it prints is discarded, unless it is an error.
+    """Run a program; if `quiet`, its standard output is discarded.
 
     Raises:
-        UnavailableError: where it fails.
+        UnavailableError: if it fails.
     """
     with TemporaryFile() as out:
         begun = perf_counter()
@@ -154,10 +154,10 @@ def ran(*command: str | Path, quiet: bool = False) -> Ran:
 
 
 def output(*command: str | Path, **options: Any) -> str:  # noqa: ANN401 - those of `subprocess.run`
-    """What a program prints on standard output.
+    """The standard output of a program.
 
     Raises:
-        UnavailableError: where it is missing or fails; the message is its own.
+        UnavailableError: if it is missing or fails; the message is its own.
     """
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, **options)
@@ -171,13 +171,13 @@ def output(*command: str | Path, **options: Any) -> str:  # noqa: ANN401 - those
 
 
 def rust_example(package: str, example: str, *arguments: str) -> str:
-    """Builds an example program of a crate with optimisation, runs it, and returns what it printed."""
+    """Build an example program of a crate with optimisation, run it, and return its output."""
     command = ("cargo", "run", "--release", "--locked", "--quiet", "-p", package, "--example", example)
     return output(*command, "--", *arguments, cwd=ROOT)
 
 
 def checked_example(example: str) -> Path:
-    """Builds an example program as the Rust tests do, after which it is there already; returns its path."""
+    """Build an example program like the Rust tests, whose build is reused; return its path."""
     command = ["cargo", "build", "--release", "--quiet", "--locked", "--workspace"]
     command += ["--config", "tools/checked.toml", "--example", example, "--message-format", "json"]
     messages = map(json.loads, output(*command, cwd=ROOT).splitlines())

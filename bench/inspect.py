@@ -1,4 +1,4 @@
-"""What reading a large capture takes, beside tshark, and in how much memory."""
+"""The time and memory to read a large capture, compared with tshark."""
 
 import shutil
 import sys
@@ -19,7 +19,7 @@ SUITES = [
 ]
 LARGE_BYTES = 1_000_000_000
 DATA_BYTES = 16_384
-"""Application data behind each handshake of the large capture: a page's worth."""
+"""Application data after each handshake of the large capture: the size of a web page."""
 AT_A_TIME = 1000
 CROWD = 100_000
 GRANTED_MIB = 200
@@ -28,9 +28,9 @@ PAIRS = 5
 
 @contextmanager
 def capture(size_bytes: int, data_bytes: int, *, stay_open: bool) -> Iterator[tuple[Path, int]]:
-    """A capture that is there while the block lasts, and how many connections it has.
+    """A capture that exists during the block, and its number of connections.
 
-    Raises `UnavailableError` where the disk has no room for it.
+    Raises `UnavailableError` if the disk has no room for it.
     """
     with TemporaryDirectory(prefix="shakedown-bench-") as folder:
         free = shutil.disk_usage(folder).free
@@ -42,12 +42,12 @@ def capture(size_bytes: int, data_bytes: int, *, stay_open: bool) -> Iterator[tu
 
 
 def inspected(path: Path) -> Ran:
-    """Our command, whose output is discarded."""
+    """Our command, with its output discarded."""
     return ran(Path(sys.executable).with_name("shakedown"), "inspect", "--json", path, quiet=True)
 
 
 def against_tshark() -> list[Pair]:
-    """Seconds for the same capture of a gigabyte: all of our handshakes as JSON, tshark's list of streams."""
+    """Seconds for the same capture of a gigabyte: all our handshakes as JSON, tshark's list of streams."""
     tshark = need("tshark")
     pairs: list[Pair] = []
     with capture(LARGE_BYTES, DATA_BYTES, stay_open=False) as (path, connections):
@@ -65,7 +65,7 @@ def against_tshark() -> list[Pair]:
 
 
 def memory_of_a_crowd() -> list[Pair]:
-    """Peak MiB, and what is granted, for a capture in which every connection is open at the same time."""
+    """Peak MiB, and the limit, for a capture in which all connections are open at the same time."""
     made = crowd.templates(SUITES)
     size_bytes = sum(one.size_bytes for one in made) * CROWD // len(made)
     with capture(size_bytes, 0, stay_open=True) as (path, connections):

@@ -1,5 +1,5 @@
-// Public-key operations of Go's standard library, as its TLS server calls them: the CPU time of one in
-// microseconds, from as many as fit into half a second. The argument names the operation as profiles do.
+// Public-key operations of Go's standard library, as its TLS server calls them: the mean CPU time of one in
+// microseconds, repeated for half a second. The argument is the operation's name in profiles.
 package main
 
 import (

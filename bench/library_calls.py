@@ -5,8 +5,9 @@ speed` of X25519, alternately on one processor beside a loop, and prints the mul
 its rounds. Then it times handshakes in memory with Go's crypto/tls (library_handshakes.go) and with the
 system's libssl: the server's time without public-key operations gives the factors of other work.
 
-Rounds count by the rule of `shakedown.prediction.processor_speed`; the slowest of a round's loops decides. No
-server is measured: the factors are not fitted to what the benchmark "capacity" predicts with them.
+Rounds are valid by the rule of `shakedown.prediction.processor_speed`; the slowest of a round's loops
+decides. No server is measured: the factors are not fitted to what the benchmark "capacity" predicts with
+them.
 
 `--out FILE` writes the profile with the factors of this machine.
 """
@@ -39,23 +40,23 @@ SOURCE = Path(__file__).with_suffix(".go")
 HANDSHAKES_SOURCE = SOURCE.with_name("library_handshakes.go")
 PROFILE = Path(profiles.__file__).parent / "server_software" / "go.toml"
 ROUNDS, MAX_ROUNDS = 5, 15
-"""Rounds that count, and those that are measured at most."""
+"""Valid rounds that are needed, and the maximum number of rounds."""
 SPREAD = {"work": 1.25, "symmetric_work": 1.25}
 """Range of a factor of other work: those of the handshakes below are within it of their median."""
 OWN_SPREAD = 1.1
-"""Range of a multiple that was measured on the machine at hand, as a profile's own figures have it."""
+"""Range of a multiple that was measured on this machine, like that of a profile's own figures."""
 REPEAT = 300
 """Handshakes with libssl in one round."""
 SIGNATURES: dict[str, tuple[str, Triple]] = {
     "p256": ("ecdsap256", ("sign", "ecdsa", "p256")),
     "ed25519": ("ed25519", ("sign", "eddsa", "ed25519")),
 }
-"""By key: the name for `openssl speed`, and the server's signature."""
+"""By key: its name in `openssl speed`, and the server's signature."""
 KEYGEN: Triple = ("keygen", "ecdh", "x25519")
 
 
 class Handshake(NamedTuple):
-    """A handshake in memory, of the server's key, and the factor that it is for."""
+    """A handshake in memory with the server's key, and the factor for which it is used."""
 
     protocol: str
     key: str
@@ -73,7 +74,7 @@ class Handshake(NamedTuple):
         return exchange if self.resumed else [*exchange, SIGNATURES[self.key][1]]
 
     def plan(self, files: Path) -> Plan:
-        """The same with libssl: one ticket, as Go's server issues it."""
+        """The same handshake with libssl: one ticket, as from Go's server."""
         ciphers = {"tls1.2": "ECDHE-ECDSA-AES128-GCM-SHA256", "tls1.3": "TLS_AES_128_GCM_SHA256"}
         return Plan(
             self.protocol == "tls1.3",
@@ -95,12 +96,12 @@ HANDSHAKES = (
 
 
 def called(program: Path, *arguments: str) -> float:
-    """Microseconds of Go's."""
+    """The output of Go's program: microseconds."""
     return float(output(program, *arguments))
 
 
 def multiples(program: Path, operations: list[str]) -> dict[str, list[float]]:
-    """Of each operation the multiples of rounds that count."""
+    """The multiples of each operation in valid rounds."""
     there = processors()[:1]
     speed = Speed()
     rounds: dict[str, list[Timed[float]]] = {one: [] for one in operations}
@@ -116,7 +117,7 @@ def multiples(program: Path, operations: list[str]) -> dict[str, list[float]]:
 
 
 def works(calls: Path, handshakes: Path, folder: Path) -> dict[str, list[float]]:
-    """Of each factor of other work the ratios of Go's to libssl's: of each handshake, rounds that count."""
+    """The ratios of Go to libssl for each factor of other work: of each handshake, in valid rounds."""
     there, library, speed = processors()[:1], Libssl(libssl_of("openssl")), Speed()
     for key in SIGNATURES:
         supplied.chain(folder / key, key, profile="lab")
@@ -145,7 +146,7 @@ def works(calls: Path, handshakes: Path, folder: Path) -> dict[str, list[float]]
 
 
 def _public_us(calls: Path, library: Libssl) -> tuple[dict[Triple, float], dict[Triple, float]]:
-    """Microseconds of the handshakes' public-key operations: Go's, and OpenSSL's."""
+    """Microseconds of the handshakes' public-key operations: in Go, and in OpenSSL."""
     wanted = [KEYGEN, UNIT, *(triple for _, triple in SIGNATURES.values())]
     ours = {triple: called(calls, " ".join(triple)) for triple in wanted}
     theirs = library.keygen("x25519")
@@ -155,7 +156,7 @@ def _public_us(calls: Path, library: Libssl) -> tuple[dict[Triple, float], dict[
 
 
 def measured(software: ServerSoftware) -> dict[str, list[float]]:
-    """Factors of all that a profile has of its library. Raises `UnavailableError`."""
+    """All factors of a profile's library. Raises `UnavailableError`."""
     for tool in ("go", "openssl"):
         need(tool)
     if software.library is None:
@@ -167,7 +168,7 @@ def measured(software: ServerSoftware) -> dict[str, list[float]]:
 
 
 def _built(source: Path, folder: Path) -> Path:
-    """A program of Go in a folder."""
+    """A Go program, built into a folder."""
     program = folder / source.stem
     output("go", "build", "-o", program, source)
     return program
@@ -184,7 +185,7 @@ def of_this_machine(profile: str, found: Mapping[str, Sequence[float]]) -> str:
 
 
 def table(software: ServerSoftware, found: Mapping[str, Sequence[float]]) -> str:
-    """Of a page: factors of this machine next to those of the profile."""
+    """The table of a page: factors of this machine next to those of the profile."""
     assert software.library is not None
     work = {"work": software.work, "symmetric_work": software.work_of(public_keys=False)}
     profile = {**software.library.primitives, **work}
@@ -202,7 +203,7 @@ def table(software: ServerSoftware, found: Mapping[str, Sequence[float]]) -> str
 
 
 def main() -> None:
-    """Measure, print a table of a page, and write a profile where that is asked for."""
+    """Measure, print the table, and write a profile if requested."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--out", type=Path, help="write the profile of this machine to this file")
     given = parser.parse_args()

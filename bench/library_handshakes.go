@@ -1,5 +1,5 @@
-// The server's CPU time of a handshake in memory with Go's crypto/tls, in microseconds: of as many as fit into half a
-// second. The arguments are a folder with chain.pem and key.pem, the version (tls1.2 or tls1.3), and "full" or
+// The server's CPU time of a handshake in memory with Go's crypto/tls, in microseconds: the mean of half a second of
+// handshakes. The arguments are a folder with chain.pem and key.pem, the version (tls1.2 or tls1.3), and "full" or
 // "resumed", by ticket.
 package main
 
@@ -19,7 +19,7 @@ import (
 
 const (
 	wholeUs    = 500_000
-	processCPU = 2 // CLOCK_PROCESS_CPUTIME_ID: the collector of garbage is on other threads
+	processCPU = 2 // CLOCK_PROCESS_CPUTIME_ID: the garbage collector runs on other threads
 )
 
 func usedUs() float64 {

@@ -1,7 +1,7 @@
-"""The load generator against the public tools, at one nginx worker that has a core of its own.
+"""The load generator compared with public tools, with one nginx worker on a separate core.
 
-Tools run on the other core, one after the other. Whatever a tool does besides handshakes is its own cost:
-`s_time` does nothing else, the HTTP tools send a request on each connection and close it.
+Tools run on the other core, one after another. Their other work besides handshakes is part of their cost:
+`s_time` has none, the HTTP tools send a request on each connection and close it.
 """
 
 import json
@@ -21,7 +21,7 @@ from bench.tls_servers import serving
 SECONDS = 3
 PAIRS = 7
 CLIENTS = 32
-"""In flight at once, for every tool that can: with few, both cores wait for each other between handshakes."""
+"""Simultaneous connections, for all tools that support them: with few, both cores wait for each other."""
 SUITE = "tls1.3/x25519/p256/server"
 RESUMING_SUITE = "tls1.2/ecdhe_ecdsa+x25519/p256/server"
 """A session of TLS 1.2 is resumed without public-key operations; TLS 1.3 repeats the key exchange."""
@@ -30,7 +30,7 @@ SERVER_CORE, CLIENT_CORE = 0, 1
 
 
 class Reading(NamedTuple):
-    """What a tool achieved: handshakes a second, and its CPU time for each, kernel included."""
+    """The result of a tool: handshakes per second, and its CPU time for each, kernel included."""
 
     per_s: float
     cpu_us: float
@@ -39,12 +39,12 @@ class Reading(NamedTuple):
 CIPHER = "ssl_conf_command Ciphersuites TLS_AES_128_GCM_SHA256;"
 RESUMES = f"{CIPHER} ssl_session_cache shared:sessions:1m;"
 RESUMES_NOT = f"{CIPHER} ssl_session_cache off; ssl_session_tickets off;"
-"""Else `wrk` resumes all but its first connections, unasked, and is not compared in full handshakes."""
+"""Without this, `wrk` resumes all but its first connections, and cannot be compared in full handshakes."""
 
 
 @contextmanager
 def nginx(settings: str = RESUMES) -> Iterator[int]:
-    """A web server with one worker on a core of its own; yields its port."""
+    """A web server with one worker on a separate core; yields its port."""
     cores = os.sched_getaffinity(0)
     if not {SERVER_CORE, CLIENT_CORE} <= cores:
         raise UnavailableError(f"needs the cores {SERVER_CORE} and {CLIENT_CORE}, may use {sorted(cores)}")
@@ -53,12 +53,12 @@ def nginx(settings: str = RESUMES) -> Iterator[int]:
 
 
 def timed(*command: str) -> Ran:
-    """A tool on its core."""
+    """Run a tool on its core."""
     return ran(need("taskset"), "-c", str(CLIENT_CORE), *command)
 
 
 def ours(port: int, *options: str, suite: str = SUITE) -> Reading:
-    """The load generator in a closed loop, and nothing but handshakes."""
+    """The load generator in a closed loop, with handshakes only."""
     run = loaded(port, "--arrivals", "closed", *options, suite=suite)
     if run["failed"]:
         raise UnavailableError(f"handshakes failed: {run['failed']}")
@@ -66,7 +66,7 @@ def ours(port: int, *options: str, suite: str = SUITE) -> Reading:
 
 
 def loaded(port: int, *options: str, suite: str = SUITE) -> dict[str, Any]:
-    """What the load generator prints."""
+    """The result of the load generator."""
     command = [need("taskset"), "-c", str(CLIENT_CORE), sys.executable, "-m", "shakedown", "load"]
     command += [f"127.0.0.1:{port}", suite, "--clients", str(CLIENTS), "--duration", f"{SECONDS}s"]
     found: list[dict[str, Any]] = json.loads(output(*command, "--no-check", "--json", *options, cwd=ROOT))
@@ -74,7 +74,7 @@ def loaded(port: int, *options: str, suite: str = SUITE) -> dict[str, Any]:
 
 
 def s_time(port: int) -> Reading:
-    """OpenSSL's own tool: one connection after the other."""
+    """OpenSSL's own tool: one connection after another."""
     command = [need("openssl"), "s_time", "-connect", f"127.0.0.1:{port}", "-new", "-time", str(SECONDS)]
     done = timed(*command, "-tls1_3", "-ciphersuites", "TLS_AES_128_GCM_SHA256")
     count = int(_found(r"(\d+) connections in [\d.]+s;", done.text))
@@ -82,7 +82,7 @@ def s_time(port: int) -> Reading:
 
 
 def ab(port: int) -> Reading:
-    """Apache's tool, which closes connections unless told otherwise."""
+    """Apache's tool, which closes connections by default."""
     count = 1500 * SECONDS
     options = ["-q", "-n", str(count), "-c", str(CLIENTS), "-f", "TLS1.3", f"https://127.0.0.1:{port}/"]
     done = timed(need("ab"), *options)
@@ -90,7 +90,7 @@ def ab(port: int) -> Reading:
 
 
 def wrk(port: int) -> Reading:
-    """Wrk, asking the server to close."""
+    """Wrk, with a request to close the connection."""
     options = ["-t", "1", "-c", str(CLIENTS), "-d", f"{SECONDS}s", "-H", "Connection: close"]
     done = timed(need("wrk"), *options, f"https://127.0.0.1:{port}/")
     count = int(_found(r"(\d+) requests in", done.text))
@@ -98,7 +98,7 @@ def wrk(port: int) -> Reading:
 
 
 def h2load(port: int) -> Reading:
-    """The HTTP/2 tool with one request a connection; it opens all of them at once."""
+    """The HTTP/2 tool with one request per connection; it opens all connections at once."""
     count = 500 * SECONDS
     options = ["--h1", "-n", str(count), "-c", str(count), "-t", "1", f"https://127.0.0.1:{port}/"]
     done = timed(need("h2load"), *options)
@@ -116,7 +116,7 @@ TOOLS: dict[str, Callable[[int], Reading]] = {"s_time": s_time, "ab": ab, "wrk":
 
 
 def against_tools(figure: Callable[[Reading], float], best: Callable[..., str]) -> list[Pair]:
-    """Ours and the best tool's, in turn."""
+    """Our readings and those of the best tool, alternating."""
     with nginx(RESUMES_NOT) as port:
         first = {name: figure(tool(port)) for name, tool in TOOLS.items()}
         tool = TOOLS[best(first, key=first.__getitem__)]
@@ -124,7 +124,7 @@ def against_tools(figure: Callable[[Reading], float], best: Callable[..., str]) 
 
 
 def resumed_against_full() -> list[Pair]:
-    """Resumed handshakes a second, all confirmed by the server or the command fails, and full ones."""
+    """Resumed handshakes per second, all confirmed by the server (else the command fails), and full ones."""
     with nginx() as port:
         resumed, full = (
             partial(ours, port, "--resumption", share, suite=RESUMING_SUITE) for share in ("1", "0")
@@ -144,22 +144,22 @@ while due < until:
 late.sort()
 print(late[int(0.99 * len(late))])
 """
-"""Sleeps until its next start is due, and says how late 99 per cent of them are at most."""
+"""Sleeps until its next start is due, and prints the 99th percentile of its lateness."""
 
 OPEN_SHARE = 0.7
 ALLOWED_LATE_S = 0.001
 
 
 def lateness() -> list[Pair]:
-    """Start lateness (ms, 99 per cent) of an open loop at 70 % of capacity, and a sleeper's in the same
-    seconds plus what is allowed beyond it.
+    """Start lateness (ms, p99) of an open loop at 70 % of capacity, and the target: that of a sleeper at the
+    same time plus an allowance.
     """
     with nginx() as port:
         rate = OPEN_SHARE * ours(port).per_s
         options = ("--arrivals", "deterministic", "--rate", f"{rate:.1f}/s")
         pairs = []
         for _ in range(PAIRS):
-            # Wherever the scheduler likes it best: the generator has one core, the server the other.
+            # The scheduler chooses the sleeper's core: the generator has one core, the server the other.
             command = [sys.executable, "-c", SLEEPER, f"{rate:.1f}", str(SECONDS)]
             with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as sleeper:
                 run = loaded(port, *options)

@@ -1,4 +1,4 @@
-"""Our server beside nginx: full handshakes for a second of one core's time."""
+"""Our server compared with nginx: full handshakes per second of one core's time."""
 
 import re
 import subprocess
@@ -15,7 +15,7 @@ SECONDS = 1
 
 
 def rate_per_cpu_s(port: int, pid: int) -> float:
-    """Full handshakes of `openssl s_time` clients for a second of the server's CPU time."""
+    """Full handshakes of `openssl s_time` clients per second of the server's CPU time."""
     before_s = cpu_s(pid)
     command = ["openssl", "s_time", "-connect", f"127.0.0.1:{port}", "-new", "-tls1_3", "-time", str(SECONDS)]
     clients = [
@@ -34,7 +34,7 @@ def rate_per_cpu_s(port: int, pid: int) -> float:
 
 
 def _pairs() -> list[Pair]:
-    """Ours and nginx, with one worker each and certificates of the same kind."""
+    """Our server and nginx, with one worker each and certificates of the same kind."""
     settings = "ssl_session_cache off; ssl_session_tickets off;"
     with serving(SUITE) as ours, tls_servers.serving("nginx", [("p256", False)], settings=settings) as nginx:
         one, other = (
@@ -44,7 +44,7 @@ def _pairs() -> list[Pair]:
         one(), other()  # warm-up
         pairs = []
         for turn in range(PAIRS):
-            # Who is first changes: neither has the quieter half of the time.
+            # The order alternates, so that neither always has the quieter half of the time.
             if turn % 2 == 0:
                 pairs.append((one(), other()))
             else:

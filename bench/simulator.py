@@ -1,8 +1,8 @@
-"""The simulator against Ciw and SimPy on one M/G/1 queue, and its own speed with whole handshakes.
+"""The simulator compared with Ciw and SimPy on one M/G/1 queue, and its speed with whole handshakes.
 
-The queue is simulated by the general engine, from the same kind of description that `simulate` makes: a
-handshake of one message over links that take no time, in the ten replications that `simulate` makes of any
-steady load. Each simulator has the same one processor. All three must find the exact mean wait.
+The queue is simulated by the general engine, from the same kind of scenario as in `simulate`: a handshake of
+one message over links that take no time, in the ten replications that `simulate` uses for any steady load.
+Each simulator has the same single processor. All three must find the exact mean wait.
 """
 
 import math
@@ -22,7 +22,7 @@ from shakedown.native.processors import placed
 from shakedown.prediction.spec import message_spec, work_spec
 
 SERVICE_S, FIXED_S = 1.0, 0.5
-"""Mean service; half of it is fixed and half exponential, as of a handshake with a rejection loop."""
+"""Mean service; half of it is fixed and half exponential, as in a handshake with a rejection loop."""
 
 UTILISATION = 0.7
 CUSTOMERS, REPLICATIONS = 2_000_000, 10
@@ -30,7 +30,7 @@ RIVALS_CUSTOMERS = 40_000
 RUNS = 7
 
 OURS_WITHIN, RIVALS_WITHIN = 0.01, 0.1
-"""How far mean waits may lie from Pollaczek and Khinchine's: the rivals have fewer customers."""
+"""Allowed differences of mean waits from Pollaczek and Khinchine's: the rivals have fewer customers."""
 
 FLEET_CLIENTS = 200_000
 FLEET_HANDSHAKES_PER_S, FLEET_EVENTS_PER_S = 1e5, 5e6
@@ -54,7 +54,7 @@ def exact_wait_s() -> float:
 
 
 def ours(seed: int) -> tuple[float, float]:
-    """Customers a second, in replications as `simulate` has them, and their mean wait."""
+    """Customers per second, in replications like those of `simulate`, and their mean wait."""
     work = work_spec(SERVICE_S, SERVICE_S - FIXED_S)
     spec = {
         "classes": [ideal.clients([message_spec("client", "ClientHello", 1, flight=1, process=work)])],
@@ -122,7 +122,7 @@ def with_simpy(seed: int) -> tuple[float, float]:
 
 
 def against(rival: Callable[[int], tuple[float, float]]) -> Callable[[], Sequence[Pair]]:
-    """Customers a second of both, in turn; neither counts unless it finds the exact mean wait."""
+    """Customers per second of both, alternating; a simulator counts only if it finds the exact mean wait."""
 
     def pairs() -> Sequence[Pair]:
         try:
@@ -148,7 +148,7 @@ def against(rival: Callable[[int], tuple[float, float]]) -> Callable[[], Sequenc
 
 
 def _spec(suite: str, device: str, bearer: str, workers: int = 1, **fleet: Any) -> dict[str, Any]:  # noqa: ANN401
-    """A fleet of clients of one server; its rate may be a share of what that sustains."""
+    """A fleet of clients of one server; its rate may be given as a share of the sustained rate."""
     from shakedown.native.scenario import Fleet
     from shakedown.prediction.scenario import scenario
     from shakedown.simulation.fleet import settle
@@ -166,7 +166,7 @@ def _fleet(clients: int) -> dict[str, Any]:
 
 
 def fleet_speed() -> Sequence[Pair]:
-    """The lesser of handshakes and events a second, each as a share of what is wanted."""
+    """The smaller of handshakes and events per second, each as a share of its target."""
     spec = _fleet(FLEET_CLIENTS)
     found: list[Pair] = []
     for seed in range(1, RUNS + 1):
@@ -179,7 +179,7 @@ def fleet_speed() -> Sequence[Pair]:
 
 
 def fleet_memory() -> Sequence[Pair]:
-    """Most memory (MiB) of a process of its own that simulates ten million handshakes."""
+    """Peak memory (MiB) of a separate process that simulates ten million handshakes, and the limit."""
     return [(_elsewhere("ten_million")[1], MANY_MIB)]
 
 
@@ -188,13 +188,13 @@ def ten_million() -> dict[str, Any]:
 
 
 def cells() -> Sequence[Pair]:
-    """The greater of a million clients' seconds and memory, each as a share of what they may take."""
+    """The larger of a million clients' seconds and memory, each as a share of its limit."""
     spent_s, most_mib = _elsewhere("storm_over_cells")
     return [(max(spent_s / CELLS_S, most_mib / CELLS_MIB), 1.0)]
 
 
 def storm_over_cells() -> dict[str, Any]:
-    """A storm over cells with servers of their own."""
+    """A storm over cells; the clients of a cell use one server."""
     many: dict[str, Any] = {
         "clients": CELLS_CLIENTS,
         "cells": CELLS,
@@ -205,14 +205,14 @@ def storm_over_cells() -> dict[str, Any]:
 
 
 def _elsewhere(name: str) -> tuple[float, float]:
-    """Seconds and most memory (MiB) of a process of its own that simulates what a function here describes."""
+    """Seconds and peak memory (MiB) of a separate process that simulates the scenario of a function here."""
     code = f"from bench import simulator; simulator.alone(simulator.{name})"
     spent_s, most_mib = map(float, output(sys.executable, "-c", code, cwd=ROOT).split())
     return spent_s, most_mib
 
 
 def alone(made: Callable[[], dict[str, Any]]) -> None:
-    """Simulates, and prints the seconds and MiB that it took."""
+    """Simulate, and print the seconds and MiB used."""
     begun = perf_counter()
     report = _simulate(made())
     spent_s = perf_counter() - begun
@@ -222,7 +222,7 @@ def alone(made: Callable[[], dict[str, Any]]) -> None:
 
 
 def storms() -> Sequence[Pair]:
-    """Seconds for three storms without cells, one after another, and what they may take."""
+    """Seconds for three storms without cells, one after another, and the limit."""
     specs = [_storm(suite) for suite in STORM_SUITES]
     found: list[Pair] = []
     for seed in range(1, STORM_RUNS + 1):

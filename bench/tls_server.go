@@ -1,5 +1,5 @@
-// A server of Go's crypto/tls that does handshakes and nothing else, for the benchmark "capacity": each
-// argument is ADDRESS:PORT=FOLDER, where the folder holds chain.pem and key.pem.
+// A server of Go's crypto/tls that only performs handshakes, for the benchmark "capacity". Each argument is
+// ADDRESS:PORT=FOLDER; the folder contains chain.pem and key.pem.
 package main
 
 import (

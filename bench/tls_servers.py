@@ -1,7 +1,7 @@
-"""Servers that are not ours on the first core, with one thread of work: nginx, HAProxy, Go's crypto/tls.
+"""Third-party servers on the first core, with one worker thread: nginx, HAProxy, Go's crypto/tls.
 
-nginx and HAProxy run with the system's OpenSSL, or with a newer one: that of the wheel of psycopg, whose
-libraries take the place of the system's.
+nginx and HAProxy run with the system's OpenSSL, or with a newer one from the wheel of psycopg, whose
+libraries replace the system's.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Server:
     places: dict[tuple[str, bool], Place]
 
     def slept(self) -> int:
-        """How often its first thread has waited of its own accord."""
+        """The number of voluntary context switches of its first thread."""
         status = Path(f"/proc/{self.pid}/status").read_text()
         (line,) = re.findall(r"^voluntary_ctxt_switches:\s*(\d+)", status, re.M)
         return int(line)
@@ -137,7 +137,7 @@ def _go(folder: Path, places: Sequence[Place], hosts: Sequence[str]) -> list[str
 
 
 SERVERS: dict[str, Command] = {"nginx": _nginx, "haproxy": _haproxy, "go": _go}
-"""By the name of the software's profile, which is the program's."""
+"""Commands by the name of the software's profile, which is also the program's name."""
 
 
 @contextlib.contextmanager
@@ -151,10 +151,10 @@ def serving(
 ) -> Iterator[Server]:
     """A server of kinds of keys, each resumed by ticket or by session ID, on addresses of loopback.
 
-    `newer`: with the newer OpenSSL; `settings` are further lines of nginx' configuration. Raises
-    `UnavailableError` where it is not installed or does not start.
+    `newer`: with the newer OpenSSL; `settings` are further lines of nginx's configuration. Raises
+    `UnavailableError` if it is not installed or does not start.
     """
-    for tool in (software, "openssl"):  # whose speed is asked for
+    for tool in (software, "openssl"):  # for `openssl speed`
         need(tool)
     with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as held:
         folder = Path(name)
@@ -162,7 +162,7 @@ def serving(
         for key, ids in kinds:
             files = folder / f"{key}-{ids}"
             supplied.chain(files, key, profile="lab")
-            # Held until all have one, so that none is given twice.
+            # Sockets stay open until all places have a port, so that no port is used twice.
             place = held.enter_context(socket.create_server((hosts[0], 0)))
             places.append(Place(key, ids, place.getsockname()[1], files))
         held.close()

@@ -2,9 +2,9 @@
 
     python -m tools.access_check [--write]
 
-Each row is a published number, or one that is computed here without the simulator, what the simulator gives
-for the same, and how far apart they may be. Published numbers that were not checked are marked. The exit
-status is 1 where a row is not within its tolerance, but for those that the page explains.
+Each row has a published number, or one computed here without the simulator, the simulator's result, and the
+tolerance of their difference. Published numbers that were not checked are marked. The exit status is 1 if a
+row is not within its tolerance, except for rows that the page explains.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ RCE, ERLANG, AUGUSTIN = "Wei, Bianchi and Cheng 2015", "Erlang 1917", "Augustin 
 DRAWN = "the same rules, drawn with NumPy"
 
 COARSE, FINE = (0.25, 0.05, 3.0), (0.05, 0.02, 1.0)
-"""How near random access is to the recursion and to what is drawn: shares of collisions, of means, points of
-success.
+"""Tolerances of random access to the recursion and to drawn results: shares of collisions, of means, points
+of success.
 """
 
 FRAMES, LISTENED, REPLICATIONS = 200_000, 50_000, 400
@@ -50,7 +50,7 @@ OUTSIDE = {
     (TR, "30,000 devices in 10 s (beta): access delay, ms"),
     (RCE, "NB-IoT, 500 devices in 60 s (beta): access delay, ms"),
 }
-"""Rows that are not within their tolerance; the page says why."""
+"""Rows that are not within their tolerance; the page gives the reasons."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Row:
 
     @property
     def agrees(self) -> bool:
-        """Whether they are as near as they are to be."""
+        """Whether the difference is within the tolerance."""
         return abs(self.ours - self.expected) <= self.tolerance
 
 
@@ -80,7 +80,7 @@ def simulated(
     service_s: float = 0.0,
     replications: int = 1,
 ) -> dict[str, Any]:
-    """What the core reports of clients that send packets over one cell."""
+    """The core's report on clients that send packets over one cell."""
     messages = [
         message_spec("client", "Finished", packet_bytes, flight=number, process=work_spec(service_s))
         for number in range(1, packets + 1)
@@ -105,15 +105,15 @@ def times(law: str, devices: int, span_s: float) -> list[float]:
 
 
 def contenders(spec: RandomAccess, at_s: Sequence[float], span_s: float) -> dict[str, float]:
-    """The recursion of Wei, Bianchi and Cheng: how many are expected to send their n-th preamble at each
-    opportunity, of whom those alone on a preamble, detected and granted succeed.
+    """The recursion of Wei, Bianchi and Cheng: the expected number of devices that send their n-th preamble
+    at each opportunity; those alone on a preamble, detected and granted, succeed.
 
-    First preambles are as many as there are arrivals, repeated ones a Poisson number.
+    The number of first preambles is that of arrivals; repeated ones are a Poisson number.
     """
     period, others = spec.opportunity_s, 1.0 - 1.0 / spec.preambles
     slots = round((span_s + spec.attempts * (spec.response_s + spec.backoff_s + 2 * period)) / period) + 2
     sends = np.zeros((slots, spec.attempts + 1))
-    elapsed_s = np.zeros_like(sends)  # since their first preambles, of all together
+    elapsed_s = np.zeros_like(sends)  # sum over devices of the time since their first preambles
     for slot in np.ceil(np.asarray(at_s) / period).astype(int):
         sends[slot, 1] += 1.0
     pauses = np.ceil((spec.response_s + np.linspace(0.0, spec.backoff_s, 20_001)) / period).astype(int)
@@ -150,8 +150,8 @@ def contenders(spec: RandomAccess, at_s: Sequence[float], span_s: float) -> dict
 
 
 def drawn(spec: RandomAccess, at_s: Sequence[float], runs: int) -> dict[str, float]:
-    """The same figures, device by device with NumPy's generator: where a recursion over expectations is
-    coarse, because few devices share an opportunity or all of its grants are used.
+    """The same figures, device by device with NumPy's generator, because a recursion over expectations is
+    coarse if few devices share an opportunity or all of its grants are used.
     """
     draws, period = np.random.default_rng(runs), spec.opportunity_s
     sent, delays_s, collisions = [], [], 0
@@ -183,7 +183,7 @@ def drawn(spec: RandomAccess, at_s: Sequence[float], runs: int) -> dict[str, flo
 
 
 def random_access() -> Iterator[Row]:
-    """LTE: the report's figures and the recursion; NB-IoT: the recursion; both drawn."""
+    """LTE: the report's figures and the recursion; NB-IoT: the recursion; both also with drawn results."""
     lte = load_bearer("lte").cell
     published = {
         (5_000, "uniform"): (0.01, 100.0, 1.43, 25.60),
@@ -222,7 +222,7 @@ def random_access() -> Iterator[Row]:
 
 
 def density() -> Iterator[Row]:
-    """NB-IoT: 50,000 devices on one carrier, of which each sends 105 bytes five times an hour."""
+    """NB-IoT: 50,000 devices on one carrier, each sending 105 bytes five times per hour."""
     cell = load_bearer("nb-iot").cell
     per_s = 50_000 * 5 / 3600.0
     more = structs.replace(cell.entry, opportunity_s=0.16, preambles=48)
@@ -248,7 +248,7 @@ def _rows(
     opportunities: float,
     near: tuple[float, float, float],
 ) -> Iterator[Row]:
-    """Random access as computed here; `near`: shares of collisions, of means, and points of success."""
+    """Random access as computed here; `near`: tolerances as shares of collisions, of means, and in points."""
     of_collisions, of_means, points = near
     collided = 100.0 * expected["collisions"] / opportunities
     found = 100.0 * access["collisions"] / opportunities
@@ -291,7 +291,7 @@ def dcf() -> Iterator[Row]:
 
 
 def saturation(stations: int, window: int, stages: int, times_s: tuple[float, float, float, float]) -> float:
-    """The share of time in which stations that always have a frame carry payload."""
+    """The share of time in which payload is carried if stations always have a frame."""
     slot_s, success_s, collision_s, payload_s = times_s
 
     def sends(p: float) -> float:
@@ -304,7 +304,7 @@ def saturation(stations: int, window: int, stages: int, times_s: tuple[float, fl
 
 
 def aloha() -> Iterator[Row]:
-    """Frames of a second each, as a Poisson process."""
+    """Frames of one second, as a Poisson process."""
     for load, slotted in (
         (0.1, False),
         (0.25, False),
@@ -342,14 +342,14 @@ def carrier_sense() -> Iterator[Row]:
 
 
 def listened(spec: Aloha, frame_s: float, load: float) -> tuple[float, float]:
-    """Unslotted CSMA/CA with a frame a station, drawn with NumPy: the share of frames that are received, and
-    that of transmissions that collide.
+    """Unslotted CSMA/CA with one frame per station, drawn with NumPy: the share of frames that are received,
+    and the share of transmissions that collide.
     """
     sense = spec.sense
     draws = np.random.default_rng(round(100 * load))
-    # When, which frame, how often it found the channel busy and was sent; or the end of a transmission.
+    # Time, frame, number of busy results, number of transmissions; or the end of a transmission.
     steps: list[tuple[float, int, int, int, bool]] = []
-    air: dict[int, tuple[float, bool]] = {}  # since when, and whether it collided, by frame
+    air: dict[int, tuple[float, bool]] = {}  # by frame: start time, and whether it has collided
 
     def wait(at: float, frame: int, busy: int, sent: int) -> None:
         units = int(draws.integers(2 ** min(sense.min_exponent + busy, sense.max_exponent)))
@@ -387,7 +387,7 @@ def received(load: float, slot_s: float) -> float:
 
 
 def circuits() -> Iterator[Row]:
-    """Calls of a second each."""
+    """Calls of one second."""
     for channels, erlangs in ((1, 0.5), (7, 3.0), (14, 8.0), (14, 14.0), (30, 25.0)):
         blocked = stats.poisson.pmf(channels, erlangs) / stats.poisson.cdf(channels, erlangs)
         cell = {"entry": {"kind": "circuits", "channels": channels}}
@@ -414,7 +414,7 @@ def markdown(found: Sequence[Row]) -> str:
 
 
 def main() -> int:
-    """Prints the table, or writes it into the page."""
+    """Print the table, or write it into the page."""
     parser = argparse.ArgumentParser(prog="access_check")
     parser.add_argument("--write", action="store_true", help="write the table into the page")
     write = parser.parse_args().write

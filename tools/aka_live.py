@@ -1,9 +1,9 @@
 """Attaches over an emulated bearer, alone and while others attach too: `python -m tools.aka_live [OPTIONS]`.
 
-The fourth paper's fifty live accesses, and those under background load (its process A2): an HSS and SGSNs as
-processes on this host, a mobile behind a bearer that attaches fully each time (or resumes, `--kind resumed`),
-and others, on the loopback, whose full attaches begin after exponential gaps. The same in virtual time stands
-beside.
+The fourth paper's fifty live accesses, and those under background load (its process A2): an HSS and SGSNs run
+as processes on this host. A mobile behind a bearer always attaches fully (or resumes, `--kind resumed`);
+other mobiles, on the loopback, attach fully after exponential gaps. Results in virtual time are printed next
+to them.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from aka.nodes import Process
 COMMAND = [sys.executable, "-m", "shakedown"]
 SUITE = "tls1.2/ecdhe_ecdsa/p256/mutual"
 HOST = "198.18.0.2"
-"""This host, from behind an emulated bearer."""
+"""This host's address, seen from behind an emulated bearer."""
 
 TIMES = ("nrt", "rpt", "tht", "tst", "scrt", "attach")
 VIRTUAL = 1000
 OTHERS = 8
-"""Cards of other mobiles; as many attach at a time at most."""
+"""Cards of other mobiles, which limit the number of simultaneous attaches."""
 
 
 def measured(bearer: str, sgsn: str, card: Path, attaches: int) -> dict[str, Any]:
-    """Attaches behind a bearer, and one before them, which waits for the cross-certificate."""
+    """Attaches behind a bearer, after one that waits for the cross-certificate."""
     command = ["bearer", "run", "--seed", "1", bearer, "--", *COMMAND, "aka", "mobile", "--samples", "--json"]
     place = sgsn.replace("127.0.0.1", HOST)
     command += ["--sgsn", place, "--card", str(card), "--attaches", str(attaches + 1)]
@@ -54,23 +54,23 @@ def measured(bearer: str, sgsn: str, card: Path, attaches: int) -> dict[str, Any
 def alone(
     bearer: str, serving: tuple[str, ...], card: Path, attaches: int, kind: str
 ) -> dict[str, list[float]]:
-    """Times of attaches of a kind behind a bearer at an SGSN of their own, in s; SCRT is the SGSN's."""
+    """Times of attaches of a kind behind a bearer at a separate SGSN, in s; SCRT is measured by the SGSN."""
     grants = "0" if kind == "full" else "4294967295"
     with Process("sgsn", *serving, "--max-resumptions", grants, "--max-age", "24h", "--json") as sgsn:
         found = measured(bearer, sgsn.addresses[0], card, attaches)
         (did,) = json.loads(sgsn.stop())
-    # Of full attaches the first has waited for the cross-certificate; of the others it was none.
+    # The first of the full attaches waits for the cross-certificate; the first of the others is a full one.
     return {**times(found[kind], attaches), "scrt": did[f"scrt_{kind}_s"][-attaches:]}
 
 
 def times(found: Mapping[str, Any], count: int) -> dict[str, list[float]]:
-    """The last so many of each time that a mobile knows, in s."""
+    """The last `count` values of each time that a mobile knows, in s."""
     return {name: found[f"{name}_s"]["samples"][-count:] for name in TIMES if name != "scrt"}
 
 
 @contextmanager
 def others(sgsn: str, cards: list[Path], rate_per_s: float) -> Iterator[list[Future[bool]]]:
-    """Full attaches of other mobiles at exponential gaps, until the end of the block: which were good."""
+    """Full attaches of other mobiles at exponential gaps, until the block ends: whether each succeeded."""
     stop, draw = threading.Event(), random.Random(1)
     attaches: list[Future[bool]] = []
 
@@ -80,7 +80,7 @@ def others(sgsn: str, cards: list[Path], rate_per_s: float) -> Iterator[list[Fut
         return all(one["failure"] is None and not one["resumed"] for one in found["attaches"])
 
     def run() -> None:
-        # Gaps count from start to start, whatever an attach takes: an open loop.
+        # An open loop: gaps count from start to start, independently of the duration of attaches.
         start = time.monotonic()
         with ThreadPoolExecutor(len(cards)) as pool:
             while not stop.wait(max(0.0, start - time.monotonic())):
@@ -116,7 +116,7 @@ def virtually(asked: argparse.Namespace, kind: str, rate_per_s: float) -> dict[s
 
 
 def main() -> None:
-    """Prints a table: each time live and in virtual time, without and with others."""
+    """Print a table: each time live and in virtual time, without and with other mobiles."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("bearer", nargs="?", default="wifi-11b")
     parser.add_argument("--attaches", type=int, default=50)
@@ -141,7 +141,7 @@ def main() -> None:
                     others(sgsn.addresses[0], cards[1:], asked.rate) as attaches,
                 ):
                     loaded = measured(asked.bearer, sgsn.addresses[0], cards[0], asked.attaches)
-                # SCRT of the mobile's own attaches is not told from that of the others'.
+                # The SGSN does not distinguish SCRT of the mobile's own attaches from that of the others.
                 columns["live, others too"] = times(loaded["full"], asked.attaches)
                 failed = sum(not one.result() for one in attaches)
                 print(f"{len(attaches):,} attaches of others, {failed} failed, at {asked.rate:g}/s")

@@ -1,9 +1,9 @@
 """The accesses of the fourth paper, repeated in virtual time: `python -m tools.aka_runs`.
 
 Writes python/shakedown/papers/aka/runs.json, from which the paper's page has its densities. Messages,
-handshakes and TCP are ours, over the paper's networks. What its devices compute was published for whole
-handshakes only, so it is found from one set-up and used in another: the iPAQ's and the server's together are
-what the WLAN's handshake takes beyond the network. The laptop's is taken as nothing, as the paper has it.
+handshakes and TCP are ours, over the paper's networks. The processing times of its devices were published for
+whole handshakes only. They are derived from one set-up and used in another: the sum for iPAQ and server is
+the time of the WLAN's handshake minus the network's. The laptop's is assumed to be zero, as in the paper.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ POINTS = 80
 BEARERS = {GPRS: "gprs-cs1", LAPTOP: "gprs-cs1", WLAN: "wifi-11b"}
 CORE_S = 0.04
 WORK_S = 0.2
-"""Of the server in a full handshake, for the sweep of its load: assumed, ample for 600 MHz."""
+"""The server's time for a full handshake in the sweep of its load: assumed, more than enough for 600 MHz."""
 WORKERS = 2
 LOADS = (0.0, 0.25, 0.5, 0.75)
 
@@ -61,7 +61,7 @@ def attaches(
     server_s: float = 0.0,
     rate_per_s: float = 0.0,
 ) -> list[dict[str, Any]]:
-    """So many accesses, without the first: it makes the session, and waits for the cross-certificate."""
+    """Accesses without the first, which establishes the session and waits for the cross-certificate."""
     library = open_library(None, say=lambda line: print(line, file=sys.stderr))
     full, short = (scenario(name, bearer=BEARERS[setup], traces=library) for name in aka.suites(FULL))
     plan = {
@@ -100,7 +100,7 @@ def spread(values: np.ndarray[Any, Any]) -> dict[str, float]:
 
 
 def density(values: np.ndarray[Any, Any]) -> list[list[float]]:
-    """A Gaussian kernel's density (per s) at points of time (s), its width by Silverman's rule."""
+    """A Gaussian kernel density (per s) at points of time (s), with a width by Silverman's rule."""
     width = 0.9 * min(values.std(ddof=1), np.subtract(*np.quantile(values, [0.75, 0.25])) / 1.34)
     width = max(width * len(values) ** -0.2, 1e-3 * values.mean())
     at = np.linspace(max(0.0, values.min() - 2 * width), values.max() + 2 * width, POINTS)
@@ -110,8 +110,8 @@ def density(values: np.ndarray[Any, Any]) -> list[list[float]]:
 
 
 def sizes() -> dict[str, int]:
-    """Bytes of what each side keeps (the paper's Table 2): certificates as PEM; the program with its
-    libraries as a file; memory that a side's handshake takes at its peak, and what its connection then holds.
+    """Bytes stored by each side (the paper's Table 2): certificates as PEM; the program, which contains its
+    libraries; the memory of a side at the peak of its handshake, and of its connection afterwards.
     """
     program = native.extension().__file__
     measured = native.measure(HandshakeId(suite=aka.suites(FULL)[0]), MeasureOptions(repeat=5)).memory
@@ -134,7 +134,7 @@ def sizes() -> dict[str, int]:
 
 
 def main() -> None:
-    """Runs all set-ups and writes the file; with `sizes`, only what is kept where is measured again."""
+    """Run all set-ups and write the file; with `sizes`, only the sizes are measured again."""
     if sys.argv[1:] == ["sizes"]:
         found = {**json.loads(FILE.read_text(encoding="utf-8")), "sizes": sizes()}
         FILE.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

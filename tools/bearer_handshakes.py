@@ -1,17 +1,17 @@
-"""Real handshakes across emulated bearers, timed in a capture, and what the simulator says of them.
+"""Real handshakes across emulated bearers, timed in a capture, compared with the simulator.
 
     python -m tools.bearer_handshakes [--count N] [--certificates N …] [BEARER …]
 
 For each bearer, without its spread and loss: `openssl s_client` with `openssl s_server`, each at its end,
-timed in a capture; and `load` with `serve`, TLS and WTLS, by what `load` counts. Beside the medians stands
-the simulator's time of the same messages, and for the first what the client's end takes between what it
-receives and what it sends next; the rest of a difference is the server's program and the bearer's
-lateness. `--certificates` gives OpenSSL's server chains of so many, for flights of any length, and leaves
-`load` and `serve` out. Bearers run at the same time; the exit status is 1 where a median is further than 5 %
-from the simulator's.
+timed in a capture; and `load` with `serve`, TLS and WTLS, with the times of `load`. The medians are printed
+next to the simulator's time for the same messages, and for OpenSSL also the time of the client's end between
+what it receives and what it sends next; the rest of a difference is the server's program and the bearer's
+lateness. `--certificates` sets the length of the chains of OpenSSL's server, for flights of any length, and
+omits `load` and `serve`. Bearers run at the same time; the exit status is 1 if a median differs from the
+simulator's by more than 5 %.
 
-Where other programs want the processors, every packet and every step of a program waits for one: on such a
-machine root can run it under `chrt -f 5`.
+If other programs use the processors, every packet and every step of a program waits for one; root can run
+this tool under `chrt -f 5` on such a machine.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ TLS = "-tls1_3 -ciphersuites TLS_AES_128_GCM_SHA256 -groups X25519"
 
 @dataclass(frozen=True)
 class Handshake:
-    """When the client of a TLS 1.3 handshake began its second flight, and what had been sent by then.
+    """The start of the client's second flight in a TLS 1.3 handshake, and the bytes sent by then.
 
     Attributes:
         ready_s: from the first SYN to the client's Finished.
-        hello_bytes, flight_bytes: of the client's and the server's first flights.
-        client_s: of that, from the server's SYN-ACK to the ClientHello, and from the last of the server's
-            flight to the Finished: kernel and program at the client's end.
+        hello_bytes, flight_bytes: sizes of the client's and the server's first flights.
+        client_s: the part of `ready_s` from the server's SYN-ACK to the ClientHello, and from the end of the
+            server's flight to the Finished: kernel and program at the client's end.
     """
 
     ready_s: float
@@ -58,7 +58,7 @@ class Handshake:
 
 
 def write_profile(path: Path, tables: Mapping[str, Mapping[str, object]], **more: object) -> Path:
-    """A bearer's profile of these tables and keys; a value in JSON is one in TOML."""
+    """A bearer's profile with these tables and keys; a value in JSON is also one in TOML."""
     head = {"schema": 2, "name": path.stem, "title": "made", "date": "2026", "source": ["a check"], **more}
     lines = [f"{key} = {json.dumps(value)}" for key, value in head.items()]
     for table, values in tables.items():
@@ -68,7 +68,7 @@ def write_profile(path: Path, tables: Mapping[str, Mapping[str, object]], **more
 
 
 def fixed(name: str, folder: Path) -> Path:
-    """A shipped profile without its spread and loss: what is left is the same in each handshake."""
+    """A shipped profile without its spread and loss, so that all handshakes are equal."""
     bearer = load_bearer(name)
     ways = {
         side: {
@@ -95,7 +95,7 @@ def credentials(folder: Path, certificates: int) -> str:
 
 
 def start(bearer: str | Path, capture: Path, server: str, seed: int = 0) -> subprocess.Popen[str]:
-    """Begins a handshake of `openssl s_client` with `openssl s_server`, each at its end of a bearer."""
+    """Start a handshake of `openssl s_client` with `openssl s_server`, each at its end of a bearer."""
     far = f"exec openssl s_server -accept 4433 {server} {TLS} -num_tickets 0 -quiet"
     near = (
         f"exec openssl s_client -connect {GATEWAY}:4433 {TLS} -noservername < /dev/null > {capture}.log 2>&1"
@@ -106,7 +106,7 @@ def start(bearer: str | Path, capture: Path, server: str, seed: int = 0) -> subp
 
 
 def packets_of(capture: Path, *fields: str, tshark: str = "tshark") -> list[list[str]]:
-    """Of each packet of TCP what tshark calls these fields."""
+    """The given tshark fields of each TCP packet."""
     asked = [part for field in fields for part in ("-e", field)]
     command = [tshark, "-r", str(capture), "-Y", "tcp", "-T", "fields", *asked]
     text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
@@ -114,7 +114,7 @@ def packets_of(capture: Path, *fields: str, tshark: str = "tshark") -> list[list
 
 
 def timed(capture: Path, tshark: str) -> Handshake:
-    """The handshake in a capture of the client's end; what was sent again counts once."""
+    """The handshake in a capture of the client's end; retransmitted data counts once."""
     hello_bytes = flight_bytes = 0
     client_s = received_s = 0.0
     packets = packets_of(capture, "frame.time_relative", "ip.src", "tcp.seq", "tcp.len", tshark=tshark)
@@ -137,8 +137,8 @@ def openssl_messages(handshake: Handshake) -> list[dict[str, Any]]:
     """Messages of a handshake with flights of these lengths, without work.
 
     The server's are ServerHello, ChangeCipherSpec and EncryptedExtensions, then Certificate,
-    CertificateVerify and Finished: libssl hands over what its buffer holds, so where messages end decides on
-    segments.
+    CertificateVerify and Finished: libssl writes its buffer when it is full, so the boundaries of messages
+    determine segments.
     """
     server = (127, 6, 28, handshake.flight_bytes - 320, 101, 58)
     return [
@@ -149,7 +149,7 @@ def openssl_messages(handshake: Handshake) -> list[dict[str, Any]]:
 
 
 def simulated_s(bearer: str | Path, messages: Sequence[dict[str, Any]], protocol: str = "tls1.3") -> float:
-    """When the simulator's client may send."""
+    """The time until the simulator's client may send."""
     stream = protocol != "wtls"
     handshake = stream_spec("live", messages) if stream else datagram_spec("live", messages, WTLS)
     return exchange(handshake, load_bearer(str(bearer))).ready.mean
@@ -164,11 +164,11 @@ PORT = 9203
 
 @dataclass(frozen=True)
 class Median:
-    """Of handshakes over one bearer (s): live, and by the simulator.
+    """Medians of handshakes over one bearer (s): live, and by the simulator.
 
     Attributes:
         who: the programs.
-        client_s: of the live one what the client's end took; None where it is not known.
+        client_s: the client's end's part of the live time; None if unknown.
     """
 
     bearer: str
@@ -180,12 +180,12 @@ class Median:
 
     @property
     def off(self) -> float:
-        """How far the live one is from the simulator's."""
+        """The relative difference of the live time from the simulator's."""
         return self.live_s / self.simulated_s - 1.0
 
 
 def with_openssl(bearer: str, certificates: int, count: int, folder: Path) -> Median:
-    """OpenSSL's test programs, one handshake after the other."""
+    """OpenSSL's test programs, one handshake after another."""
     profile, server = fixed(bearer, folder), credentials(folder, certificates)
     found, simulated = [], []
     for number in range(count):
@@ -203,10 +203,10 @@ def with_openssl(bearer: str, certificates: int, count: int, folder: Path) -> Me
 
 
 def with_ours(bearer: str, suite: str, count: int, folder: Path) -> Median:
-    """`load` and `serve`, one handshake after the other.
+    """`load` and `serve`, one handshake after another.
 
-    Each begins when the end of the connection before it has long left the link: on slow bearers a client that
-    began at once would stand in its own queue.
+    Each begins long after the end of the previous connection has left the link: on slow bearers a client that
+    began at once would wait behind its own packets.
     """
     profile = fixed(bearer, folder)
     simulator_s = simulated_s(profile, measured_messages(suite), suite.partition("/")[0])
@@ -222,7 +222,7 @@ def with_ours(bearer: str, suite: str, count: int, folder: Path) -> Median:
 def loaded(
     suite: str, profile: Path, options: str, *, serve: str, bearer: Sequence[str], after: str = ""
 ) -> dict[str, Any]:
-    """What `load` prints of `serve` behind a bearer; the client's end does something `after` it, in a shell.
+    """The result of `load` with `serve` behind a bearer; the client's end runs `after` in a shell afterwards.
 
     Options are those of `load`, of `serve` and of `bearer run`.
     """
@@ -232,7 +232,7 @@ def loaded(
     scheme = "wtls" if suite.startswith("wtls/") else "tls"
     load = f"{ours} load {scheme}://{GATEWAY}:{PORT} {suite} {options}"
     load += f" --authorized-target {GATEWAY} --no-rate-cap --json"
-    # The server ends with the client's command, and what its connections would still send with it.
+    # The server ends with the client's command, so data that its connections have not yet sent is lost.
     client = f"until grep -q listening {log}; do sleep 0.1; done; {load}; status=$?; {after} exit $status"
     command = [*COMMAND, "run", *bearer, "--pair", server, str(profile), "--", "sh", "-c", client]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -270,7 +270,7 @@ def line(one: Median) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs it; the exit status."""
+    """Run the tool; return the exit status."""
     parser = argparse.ArgumentParser(
         prog="tools.bearer_handshakes",
         description=__doc__,

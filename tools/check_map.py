@@ -1,4 +1,4 @@
-"""Hold ARCHITECTURE.md against the code: every part of two levels is on it, and uses what it says it may.
+"""Compare ARCHITECTURE.md with the code: every part of two levels is on its map, with what it uses.
 
 Run as `python -m tools.check_map`, by `make lint`. Prints a line for each difference and exits with 1.
 """
@@ -20,7 +20,7 @@ WORD = re.compile(r"`([^`]+)`")
 
 
 def rows(heading: str) -> Iterator[tuple[str, set[str], set[str]]]:
-    """Each row of the table under a heading: its name, the modules it lists, and what it may use."""
+    """Each row of the table under a heading: its name, its modules, and the parts that it may use."""
     section = PAGE.read_text().split(f"\n## {heading}\n", 1)[1].split("\n## ", 1)[0]
     for line in section.splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
@@ -31,7 +31,7 @@ def rows(heading: str) -> Iterator[tuple[str, set[str], set[str]]]:
 
 
 def rust_parts() -> dict[str, tuple[set[str], set[str]]]:
-    """Each crate: its top-level modules, and the crates of ours that it depends on."""
+    """Each crate: its top-level modules, and the crates of this workspace that it depends on."""
     parts = {}
     for manifest in sorted(CRATES.glob("*/Cargo.toml")):
         content = tomllib.loads(manifest.read_text())
@@ -48,7 +48,7 @@ def rust_parts() -> dict[str, tuple[set[str], set[str]]]:
 
 
 def python_parts() -> dict[str, tuple[set[str], set[str]]]:
-    """Each package or module at the root: its modules, and the others of ours that it imports."""
+    """Each package or module at the root: its modules, and the other packages that it imports."""
     graph = grimp.build_graph("shakedown", cache_dir=None)
     parts = [one for one in graph.find_children("shakedown") if not _last(one).startswith("_")]
     modules = {part: {_last(one) for one in graph.find_children(part)} for part in parts}
@@ -63,8 +63,8 @@ def _last(module: str) -> str:
 
 
 def differences(heading: str, parts: dict[str, tuple[set[str], set[str]]], exact: bool) -> Iterator[str]:
-    """What page and code say differently, and rows that use what stands no higher in their table; `exact`:
-    what a part may use, it must use.
+    """Differences between page and code, and rows that use a part that is not above them; `exact`: a part
+    uses all parts that it may use.
     """
     listed = {name: (modules, uses) for name, modules, uses in rows(heading)}
     order = list(listed)
@@ -88,7 +88,7 @@ def differences(heading: str, parts: dict[str, tuple[set[str], set[str]]], exact
 
 
 def main() -> int:
-    """Prints the differences."""
+    """Print the differences."""
     found = [
         *differences("Rust crates", rust_parts(), True),
         *differences("Python packages", python_parts(), False),

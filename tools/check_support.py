@@ -1,9 +1,9 @@
-"""Is what we build on still supported, and has every published advisory been judged?
+"""Checks that dependencies are still supported, and that every published advisory has been assessed.
 
 Run as `python -m tools.check_support`, by `make lint`. It compares `python/shakedown/data/support.toml`, a
-list that people keep, with Cargo.lock, pyproject.toml and today's date, and needs no network. Advisories
-published after the list's review, or on Rust crates and Python packages, are not checked here: `make audit`
-asks RustSec and PyPI for these.
+list that is maintained by hand, with Cargo.lock, pyproject.toml and today's date, and needs no network.
+Advisories published after the list's review, or on Rust crates and Python packages, are not checked here:
+`make audit` queries RustSec and PyPI.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LIST = ROOT / "python" / "shakedown" / "data" / "support.toml"
 
 
 def in_use() -> dict[str, str]:
-    """The versions that are built in or needed at least."""
+    """The versions that are built in, and the minimum versions that are required."""
     lock = tomllib.loads((ROOT / "Cargo.lock").read_text())
     (source,) = [package for package in lock["package"] if package["name"] == "openssl-src"]
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -33,12 +33,12 @@ def in_use() -> dict[str, str]:
 
 
 def numbers(version: str) -> list[int]:
-    """A version's parts, to be compared."""
+    """A version's parts, for comparisons."""
     return [int(part) for part in re.findall(r"\d+", version)]
 
 
 def violations(listed: Mapping[str, Any], used: Mapping[str, str], today: datetime.date) -> Iterator[str]:
-    """What is past its support or has an advisory, a line each."""
+    """Versions that are no longer supported or have an advisory, one line each."""
     for name, version in used.items():
         branches = [row for row in listed["branch"] if row["name"] == name and is_of(version, row["branch"])]
         if not branches:
@@ -66,7 +66,7 @@ def is_of(version: str, branch: str) -> bool:
 
 
 def main() -> int:
-    """Prints what is wrong; the exit status says whether anything was."""
+    """Print the violations; the exit status is 1 if there are any."""
     listed, used = tomllib.loads(LIST.read_text()), in_use()
     found = list(violations(listed, used, datetime.datetime.now(datetime.UTC).date()))
     for line in found:

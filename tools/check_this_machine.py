@@ -1,13 +1,14 @@
-"""This machine against itself: handshakes predicted from a profile that left them out, and measured.
+"""Predictions for this machine from a profile without the predicted handshakes, compared with measurements.
 
     .venv/bin/python -m tools.check_this_machine                measures, then writes the page's section
     .venv/bin/python -m tools.check_this_machine --minutes 8    the same, with no round that would end later
     .venv/bin/python -m tools.check_this_machine --json         prints rows and leaves the page
 
-`CHECKED` names 40 suites of all protocols. The profile (primitives timed apart and inside handshakes, the
-stacks' own work by kind of message) is made of other suites alone, measured in turn with these; each checked
-suite's client and server are then priced with it, from the recorded trace. Both sides of the comparison are
-the least preempted round's medians, or means where signing is a rejection loop.
+`CHECKED` names 40 suites of all protocols. The profile (primitives timed separately and inside handshakes,
+the stacks' work by kind of message) is made from other suites only, measured in turn with these. Client and
+server of each checked suite are then estimated with it, from the recorded trace, and compared with the
+medians of the suite's median round at the processor's full speed, or with means if signing is a rejection
+loop.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ PAGE = Path(__file__).parent.parent / "docs" / "validation" / "prediction-check.
 
 WORST_TARGET = 0.15
 ROUNDS, EACH = 20, 5
-"""Rounds, and handshakes of each suite in one: of many short rounds some are undisturbed."""
+"""Rounds, and handshakes of each suite in one: of many short rounds some are not slowed by other programs."""
 
 CHECKED = (
     *(f"tls1.3/{rest}" for rest in (
@@ -66,7 +67,7 @@ CHECKED = (
 
 @dataclass(frozen=True)
 class Check:
-    """A side of a suite: seconds predicted and measured."""
+    """One side of a suite: predicted and measured seconds."""
 
     suite: str
     side: str
@@ -76,12 +77,12 @@ class Check:
 
     @property
     def error(self) -> float:
-        """Predicted over measured, less 1."""
+        """The ratio of predicted and measured time, minus 1."""
         return self.predicted_s / self.measured_s - 1.0
 
 
 def check(timed: list[Timing], fitted: list[dict[str, Any]], checked: list[dict[str, Any]]) -> list[Check]:
-    """Price the checked suites by a profile of the fitted ones alone."""
+    """Estimate the checked suites with a profile from the fitted ones only."""
     from shakedown.prediction.prices import price
     from shakedown.prediction.this_machine import profile_of
     from shakedown.prediction.trace import parse_trace
@@ -101,11 +102,11 @@ def check(timed: list[Timing], fitted: list[dict[str, Any]], checked: list[dict[
                 print(f"{entry['suite']}, {side}: no figure for {priced.without_cost}", file=sys.stderr)
                 continue
             times = entry["handshake"][f"{side}_us"]
-            # Where hardly a repetition was left alone, the median holds other programs' time too.
+            # If almost all repetitions were preempted, the median contains other programs' time.
             which = "min" if entry["preempted"] > entry["repeat"] else "median"
             mine = [one for one in entry["operations"] if one["side"] == side]
             if any((one["operation"], one["algorithm"]) in REJECTION_LOOPS for one in mine):
-                which = "mean"  # which is what is predicted of these
+                which = "mean"  # the prediction is also a mean
             measured_s = float(times[which]) * 1e-6
             found.append(Check(entry["suite"], side, priced.total.mean, measured_s, priced.basis))
     return found

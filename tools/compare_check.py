@@ -1,11 +1,11 @@
-"""What `compare` and `check` find and what they do not: the tables of docs/validation/compare-check.md.
+"""Detection by `compare` and `check`: the tables of docs/validation/compare-check.md.
 
     python -m tools.compare_check simulated   drawn data whose truth is known: false alarms and power
     python -m tools.compare_check pairs       one build in pairs, with a slower primitive, and as runs
     python -m tools.compare_check counts      instructions: ten counts, 30 checks of one budget, 0.2 % more
 
-Each prints its table. `counts` needs valgrind and a C compiler. Times of a busy machine are noisy, so
-intervals are wider and less is found; alarms stay as few.
+Each part prints its table. `counts` needs valgrind and a C compiler. On a busy machine times are noisy, so
+intervals are wider and fewer changes are found; false alarms do not increase.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from shakedown.schema.comparison import Compared, Comparison, Method
 
 SUITES = ("tls1.2/ecdhe_rsa+x25519/rsa2048/server", "tls1.3/x25519/p256/server")
 SLOWER = (0.01, 0.05, 0.1)
-"""By how much more a primitive takes."""
+"""Relative slowdowns of a primitive."""
 AGAIN = 10
 """Comparisons of one build with itself."""
 CHECKS = 30
@@ -67,7 +67,7 @@ DRAWN = (
 
 @dataclass(frozen=True)
 class Tally:
-    """What comparisons of one kind said."""
+    """The results of comparisons of one kind."""
 
     comparisons: int
     times: int
@@ -78,7 +78,7 @@ class Tally:
     half_width: float
 
     def cells(self) -> str:
-        """Of a table."""
+        """The cells of a table."""
         return (
             f"{self.comparisons} | {self.times:,} | {self.alarms} ({self.alarms / max(1, self.times):.2%}) | "
             f"{self.alarmed} | {self.equivalent / max(1, self.times):.0%} | ±{self.half_width:.2%}"
@@ -90,7 +90,7 @@ RULE = "---: | ---: | ---: | ---: | ---: | ---:"
 
 
 def tally(found: Sequence[Comparison], truth: Callable[[Compared], bool] = lambda row: False) -> Tally:
-    """Alarms are differences that are none; a comparison names what is different where it says so of it."""
+    """False alarms, and comparisons that name the true difference; `truth`: whether a row really differs."""
     times = [[row for row in one.rows if row.quantity == "time" and not row.reason] for one in found]
     every = [row for rows in times for row in rows]
     alarms = [[row for row in rows if row.verdict == "different" and not truth(row)] for rows in times]
@@ -107,7 +107,7 @@ def tally(found: Sequence[Comparison], truth: Callable[[Compared], bool] = lambd
 
 
 def machine(random: np.random.Generator, readings: int) -> NDArray[np.float64]:
-    """A processor's time for the same work at each reading: drift, a step of 20 %, one in 20 disturbed."""
+    """A processor's time for the same work at each reading: drift, a 20 % step, one in 20 slower by 30 %."""
     times = np.arange(readings)
     step = 1 + 0.2 * (times > random.integers(readings))
     disturbed = np.where(random.random(readings) < 0.05, 1.3, 1.0)
@@ -117,7 +117,7 @@ def machine(random: np.random.Generator, readings: int) -> NDArray[np.float64]:
 def simulated_pairs(
     random: np.random.Generator, *, noise: float, slower: float = 1.0, blocks: int = DEFAULT_BLOCKS
 ) -> Comparison:
-    """As `compare --pair` would find it: processes differ by `noise` (sd), and so do readings of one."""
+    """A simulated `compare --pair`: processes differ by `noise` (sd), and so do readings of one process."""
     pace = machine(random, blocks * ROUNDS * 4).reshape(blocks, ROUNDS, 4, 1)
     is_after = np.array(
         [[[letter == "B" for letter in ORDERS[(n + r) % 2]] for r in range(ROUNDS)] for n in range(blocks)]
@@ -125,7 +125,7 @@ def simulated_pairs(
     processes = random.normal(0, noise, (2, blocks, 1, 1, len(DRAWN)))
     readings = random.normal(0, noise, (blocks, ROUNDS, 4, len(DRAWN))) + np.log(pace)
     readings = readings + np.where(is_after, processes[1], processes[0])
-    # As Block.difference: of each round's two readings of both, the median of the rounds.
+    # As in Block.difference: the median over rounds of the difference of each round's readings.
     rounds = np.where(is_after, readings, -readings).sum(axis=2) / 2
     differences = np.median(rounds, axis=1) + _changes(slower)
     return _simulated(lambda at: {"differences": tuple(map(float, differences[:, at]))})
@@ -134,7 +134,7 @@ def simulated_pairs(
 def simulated_runs(
     random: np.random.Generator, *, noise: float, slower: float = 1.0, runs: int = MIN_RUNS
 ) -> Comparison:
-    """As `compare` would find it in two folders of so many runs, which differ by `noise` (sd)."""
+    """A simulated `compare` of two folders with so many runs, which differ by `noise` (sd)."""
     before, after = random.normal(0, noise, (2, runs, len(DRAWN)))
     after = after + _changes(slower)
     return _simulated(
@@ -153,7 +153,7 @@ def _simulated(drawn: Callable[[int], Mapping[str, Any]]) -> Comparison:
 
 
 def simulated(count: int, seed: int, row: Sequence[str] | None = None) -> Iterator[str]:
-    """False alarms and power by design, noise and change; one row alone has draws of its own."""
+    """False alarms and power by design, noise and change; a single row has its own random draws."""
     random = np.random.default_rng(seed)
     designs: tuple[tuple[str, Callable[..., Comparison]], ...] = (
         (f"{DEFAULT_BLOCKS} blocks", simulated_pairs),
@@ -173,8 +173,8 @@ def simulated(count: int, seed: int, row: Sequence[str] | None = None) -> Iterat
 
 
 def seeded(blocks: Sequence[Block], operation: str, by: float) -> list[Block]:
-    """The same with one operation of the server slower in every reading of the second condition, and with it
-    its message and the handshake.
+    """The same blocks with one operation of the server slower in every reading of the second condition, and
+    with it the operation's message and the handshake.
     """
     return [replace(block, after=[_slower(one, operation, by) for one in block.after]) for block in blocks]
 
@@ -198,7 +198,7 @@ def _slower_figures(figures: Figures, operation: str, by: float) -> Figures:
 
 
 def real_pairs() -> Iterator[str]:
-    """One build in pairs, as it is and with a slower signature."""
+    """One build in pairs, unchanged and with a slower signature."""
     yield f"| suite | the server's signature | {HEAD} | found and named |"
     yield f"| --- | ---: | {RULE} | ---: |"
     every: dict[str, list[tuple[list[Block], str | None]]] = {}
@@ -214,7 +214,7 @@ def real_pairs() -> Iterator[str]:
 
 
 def pair_rows(suite: str, measured: Sequence[tuple[list[Block], str | None]]) -> Iterator[str]:
-    """Of measured blocks, as they are and with a slower signature."""
+    """The rows of measured blocks, unchanged and with a slower signature."""
     for by in (0.0, *SLOWER):
         found = [
             compared(suite, suite, seeded(blocks, "sign ", by), rules=Method(), reason=why)
@@ -226,7 +226,7 @@ def pair_rows(suite: str, measured: Sequence[tuple[list[Block], str | None]]) ->
 
 
 def is_of_signature(row: Compared) -> bool:
-    """Whether the row holds the server's signature, which is slower: operation, message, handshake."""
+    """Whether the row contains the server's signature, which is slower: operation, message, handshake."""
     if row.side != "server" or row.sender not in (None, "server"):
         return False
     if row.operation is not None:
@@ -235,7 +235,7 @@ def is_of_signature(row: Compared) -> bool:
 
 
 def run_rows(measured: Mapping[str, Sequence[tuple[list[Block], str | None]]]) -> Iterator[str]:
-    """The first condition's processes as runs of one build, compared as those of folders are."""
+    """The first condition's processes as runs of one build, compared like those of folders."""
     found: defaultdict[str, list[Comparison]] = defaultdict(list)
     changes: list[float] = []
     for comparisons in measured.values():
@@ -267,7 +267,7 @@ def run_rows(measured: Mapping[str, Sequence[tuple[list[Block], str | None]]]) -
 def of_runs(
     handshake: Handshake, before: Sequence[Figures], after: Sequence[Figures], floor: float = 0.0
 ) -> Comparison:
-    """As `compare` finds it in folders of such runs."""
+    """The result of `compare` for folders of such runs."""
     rules = Method(floor=floor)
     return comparison("a", "b", run_pairs(handshake, before, after, rules, None), rules)
 
@@ -280,12 +280,12 @@ void *malloc(size_t size) {
     return __libc_malloc(size);
 }
 """
-"""Adds so many instructions to each allocation."""
+"""Adds a number of instructions to each allocation."""
 
 
 @contextmanager
 def more_work(instructions: int) -> Iterator[None]:
-    """Instructions are counted with so many more in each allocation."""
+    """Count instructions with `instructions` more in each allocation."""
     usual, valgrind = os.environ["PATH"], counted.valgrind()
     with tempfile.TemporaryDirectory() as folder:
         source, library, program = (Path(folder) / name for name in ("shim.c", "shim.so", "valgrind"))
@@ -311,7 +311,7 @@ def more_work(instructions: int) -> Iterator[None]:
 
 
 def counts() -> Iterator[str]:
-    """How counts of one build differ, and what `check` makes of them."""
+    """Differences between counts of one build, and the results of `check`."""
     suites = (("openssl", SUITES[1]), ("wtls", "wtls/ecdh_ecdsa/163k/server"), ("rustls", SUITES[1]))
     yield "| counted ten times | different counts of a side | by up to | messages and operations, by up to |"
     yield "| --- | ---: | ---: | ---: |"
@@ -367,7 +367,7 @@ def _spread(figures: Sequence[Sequence[float]]) -> float:
 
 
 def main() -> int:
-    """Prints a part's table."""
+    """Print the table of a part."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

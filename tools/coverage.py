@@ -1,11 +1,12 @@
-"""How often the simulator's 95 % intervals hold the mean wait of M/M/1 or M/D/1, near saturation too.
+"""Coverage of the mean wait of M/M/1 or M/D/1 by the simulator's 95 % intervals, also near saturation.
 
     python -m tools.coverage --seeds 150
     python -m tools.coverage --seeds 150 --loads .98 .99 --service constant --precision 0.2
 
-Each seed is a run of its own, of the length that the precision asks for. The row of a load gives how many
-intervals hold Pollaczek and Khinchine's ρ s (1 + c²) / (2 (1 - ρ)), how many runs were as precise as asked,
-and how many of those hold it. Exit status 1 where fewer than 90 % of the intervals of unmarked runs hold it.
+Each seed is a run of its own, of the length that the precision needs. The row of a load has the number of
+intervals that contain Pollaczek and Khinchine's ρ s (1 + c²) / (2 (1 - ρ)), the number of runs that reach the
+precision, and how many of these contain it. The exit status is 1 if fewer than 90 % of the intervals of
+unmarked runs contain it.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from shakedown.simulation.fleet import (
 LOADS = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99)
 SERVICE_S = 0.01
 CLIENTS = 100_000
-"""Of the first run, as the command has them."""
+"""Clients of the first run, as in the command."""
 
 MIN_HELD = 0.9
 SERVICES: dict[str, tuple[dict[str, Any], float]] = {
@@ -59,7 +60,7 @@ def queue(work: dict[str, Any], load: float, seed: int, max_events: int, precisi
 
 
 def check(load: float, given: argparse.Namespace) -> tuple[str, bool]:
-    """A line of the table, and whether enough intervals of unmarked runs hold the exact mean."""
+    """A line of the table, and whether enough intervals of unmarked runs contain the exact mean."""
     work, variation = SERVICES[given.service]
     exact_s = load * SERVICE_S * (1.0 + variation) / (2.0 * (1.0 - load))
     fixed, found = (
@@ -85,7 +86,7 @@ def check(load: float, given: argparse.Namespace) -> tuple[str, bool]:
 
 
 def main() -> int:
-    """Runs it; the exit status."""
+    """Run the tool; return the exit status."""
     parser = argparse.ArgumentParser(
         prog="tools.coverage", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -29,7 +29,7 @@ SUITES = {
 def line(
     label: str, eap: Sequence[Mapping[str, Any]], done_s: Sequence[Sequence[Mapping[str, float]]]
 ) -> str:
-    """A line of the table: what is exchanged, at each size of fragments, and times by bearer and size."""
+    """A line of the table: round trips and bytes at each size of fragments, and times by bearer and size."""
     trips = " / ".join(str(one["round_trips"]) for one in eap)
     cells = (
         " / ".join(f"{one[share]:{'.2g' if one[share] < 10 else '.0f'}}" for one in of_bearer)
@@ -40,7 +40,7 @@ def line(
 
 
 def main() -> None:
-    """Prints the table's lines; EAP-AKA has no fragments."""
+    """Print the table's lines; EAP-AKA has no fragments."""
     packets = model.aka_packets()
     aka = model.exchanged(packets)
     carried = (pricing.carry_packets(packets, load_bearer(name), pricing.Carried()).done for name in BEARERS)

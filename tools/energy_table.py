@@ -1,7 +1,7 @@
-"""The energy of a handshake on battery-powered devices over every bearer, as `predict` has it.
+"""The predicted energy of a handshake on battery-powered devices over every bearer.
 
 `make energy-table` writes the table of docs/validation/energy.md, with the number of lines whose energies and
-battery life have both ends.
+battery life have both bounds.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def short(value: float | None) -> str:
 
 
 def cell(figure: Figure, unit: float = 1.0) -> str:
-    """An estimate with its range; the range alone where a part is unknown, if it has both ends."""
+    """An estimate with its range; if a part is unknown, only the range, if it has both ends."""
     estimate, *ends = (
         None if figure[name] is None else figure[name] * unit for name in ("estimate", "lower", "upper")
     )
@@ -48,13 +48,13 @@ def cell(figure: Figure, unit: float = 1.0) -> str:
 
 
 def has_both_ends(row: Figure) -> bool:
-    """Whether energy and battery life of a handshake are known between two ends."""
+    """Whether energy and battery life of a handshake have lower and upper bounds."""
     figures = (row["energy_j"], row["wake_tail_j"], row["handshakes_per_charge"])
     return all(figure["lower"] is not None and figure["upper"] is not None for figure in figures)
 
 
 Line = tuple[str, tuple[bool, ...]]
-"""A line of the table, and by suite whether it has both ends; none where nothing gets through."""
+"""A line of the table, and by suite whether it has both bounds; empty if no handshake succeeds."""
 
 
 def lines(bearer: str, devices: Sequence[str] = DEVICES) -> Iterator[Line]:
@@ -74,7 +74,7 @@ def lines(bearer: str, devices: Sequence[str] = DEVICES) -> Iterator[Line]:
 
 
 def table(found: Sequence[Line]) -> str:
-    """In Markdown, with a sentence on both ends."""
+    """The table in Markdown, with a sentence on both bounds."""
     psk, full = (sum(whole[at] for _, whole in found if whole) for at in range(len(SUITES)))
     refused = sum(not whole for _, whole in found)
     lacking = sorted({line.split(" | ")[1] for line, whole in found if whole and not whole[1]})

@@ -1,8 +1,8 @@
-"""Fits the cost model to the shipped device profiles; writes the package's data and the page of coverage.
+"""Fits the cost model to the shipped device profiles; writes the package's data and the coverage page.
 
-`make fit`, for a release: a device that is added later is estimated from the builds that are there, and no
-other device's answer changes. A correction of a profile that others are estimated from needs it at once; a
-test fails until it is made.
+`make fit` runs it for a release: a device that is added later is estimated from the existing builds, and the
+estimates for other devices do not change. After a correction of a reference profile it is needed at once; a
+test fails until then.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ FAMILIES = {
 }
 Ends = tuple[float, float]
 TARGET: Ends = (0.87, 0.93)
-"""The share of figures that ranges of 90 % are to hold."""
+"""The target for the share of figures that ranges of 90 % contain."""
 OUTSIDE = (
     "Chance does not explain these rows: no share of the target is in their interval by boards.",
     "Chance explains these rows only because the figures of a board are right or wrong together: the target "
@@ -73,7 +73,7 @@ _HEAD = (
 
 
 def data_text(model: CostModel) -> str:
-    """The file of the package: one line a build."""
+    """The file of the package: one line per build."""
     document = to_json(model)
     builds = document.pop("builds")
     head = json.dumps(document, separators=(",", ":"))
@@ -83,9 +83,9 @@ def data_text(model: CostModel) -> str:
 
 @dataclass(frozen=True)
 class Row:
-    """What was hidden, how many of its figures are given, and how many of those were held, by board.
+    """What was hidden, how many of its figures are given, and how many of those are in their range, by board.
 
-    Symmetric work has ranges of any width, and counts only in `held_wide`: the share held whatever the range.
+    Symmetric work has ranges of any width, and counts only in `held_wide`, the share for ranges of any width.
     """
 
     words: str
@@ -98,17 +98,17 @@ class Row:
 
     @property
     def given(self) -> int:
-        """Figures with a range narrow enough."""
+        """The number of figures with a range that is narrow enough."""
         return len(self.halves)
 
     @property
     def held(self) -> int:
-        """Those whose range contains the hidden figure."""
+        """The number of those whose range contains the hidden figure."""
         return sum(map(sum, self.by_board))
 
     @property
     def share(self) -> float:
-        """Of the given figures."""
+        """The share of `held` in `given`."""
         return self.held / self.given
 
     @property
@@ -118,11 +118,11 @@ class Row:
 
     @property
     def of_boards(self) -> Ends:
-        """The same for as many independent figures as vary like the boards."""
+        """The same for the number of independent figures that vary like the boards."""
         return interval(*independent(self.by_board))
 
     def text(self) -> str:
-        """As a row of the table."""
+        """The row of the table."""
         head = f"| {self.words} | {self.figures} | {self.boards} | {self.given} |"
         if not self.given:
             return f"{head} – | – | – | – | – | {self.held_wide:.0%} |"
@@ -133,7 +133,7 @@ class Row:
         )
 
     def sentence(self) -> str:
-        """As an item of a list of rows outside the target."""
+        """The item of a list of rows outside the target."""
         return (
             f"{self.words}: {self.held} of {self.given} held ({self.share:.1%}), 95 % interval "
             f"{_percent(self.of_figures)}, by boards {_percent(self.of_boards)}"
@@ -141,7 +141,7 @@ class Row:
 
 
 def row(words: str, held: Held) -> Row:
-    """A row of what was held out."""
+    """A row of held-out figures."""
     given = [(trial, trial.half(fit)) for trial, fit in held if trial.given(fit)]
     by_board: dict[str, list[bool]] = {}
     for trial, half in given:
@@ -158,7 +158,7 @@ def row(words: str, held: Held) -> Row:
 
 
 def coverage_tables(model: CostModel, held: dict[str, Held]) -> str:
-    """The tables in Markdown: what was hidden, and the families where one figure was; and which rows are
+    """The tables in Markdown, by what was hidden, and for single hidden figures by family; and the rows
     outside the target.
     """
     sets = dict(held)
@@ -182,7 +182,7 @@ def coverage_tables(model: CostModel, held: dict[str, Held]) -> str:
 
 
 def outside(rows: Sequence[Row]) -> str:
-    """The rows whose share is outside the target, by whether chance explains it."""
+    """The rows whose share is outside the target, by whether chance could explain it."""
     rows = [one for one in rows if one.given and not TARGET[0] <= round(one.share, 3) <= TARGET[1]]
     kinds: dict[str, list[str]] = {words: [] for words in OUTSIDE}
     for one in rows:
@@ -205,11 +205,11 @@ def interval(inside: int, count: int) -> Ends:
 
 
 def independent(boards: Sequence[Sequence[bool]]) -> tuple[int, int]:
-    """How many independent figures would vary as those of these boards do: how many held, of how many.
+    """The number of independent figures that would vary like those of these boards: those held, and all.
 
-    The figures of a board are right or wrong together: the variance of the share between boards, over that of
-    independent figures, divides their number (Kish's design effect), which is never less than the boards'.
-    Where all held, or all of one board, the variance is not known, and each board is one figure.
+    The figures of a board are correlated. The variance of the share between boards, divided by that of
+    independent figures, divides their number (Kish's design effect), which is at least that of the boards. If
+    all held, or there is one board, the variance is unknown, and each board is one figure.
     """
     count, held = sum(map(len, boards)), sum(map(sum, boards))
     share, more = held / count, len(boards) / max(len(boards) - 1, 1)
@@ -221,7 +221,7 @@ def independent(boards: Sequence[Sequence[bool]]) -> tuple[int, int]:
 
 
 def main() -> None:
-    """Fit, write, and say how often the ranges hold."""
+    """Fit, write, and print how often the ranges hold."""
     devices = shipped_names("devices")
     builds = reference_builds(devices)
     model, found = fitted(builds, devices)

@@ -1,4 +1,4 @@
-"""Clients of formulas: their messages are all that links carry, and take no time but that of their bytes."""
+"""Clients for comparisons with formulas: links carry only their messages, and take only the bytes' time."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 
-# What Python packages write in place of an SPDX name, as the trove classifiers or free text have it.
+# Names in Python packages' classifiers or free texts, with the SPDX names.
 PYTHON_NAMES = {
     "apache 2.0": "Apache-2.0",
     "apache software license": "Apache-2.0",
@@ -26,19 +26,19 @@ PYTHON_NAMES = {
     "gnu general public license (gpl)": "GPL-2.0-or-later",
 }
 
-# Packages whose metadata names no licence, with the one that their licence file holds.
+# Packages whose metadata contains no licence, with the licence in their licence file.
 FROM_LICENCE_FILES = {"ciw": "MIT"}
 
 
 def allowed(expression: str, allow: set[str]) -> bool:
-    """True where an SPDX expression can be met by allowed licences alone: AND needs all, OR needs one."""
+    """Whether allowed licences alone satisfy an SPDX expression: AND needs all, OR needs one."""
 
     parts = re.split(r"([()]|\s+(?:AND|OR)\s+)", expression.replace("/", " OR "), flags=re.IGNORECASE)
     words = [part.strip() for part in parts if part.strip()]
     known = [
         word.lower() if word.upper() in ("(", ")", "AND", "OR") else str(word in allow) for word in words
     ]
-    # Of True, False, `and`, `or` and brackets, whose precedence Python shares.
+    # The expression consists of True, False, `and`, `or` and brackets, with the same precedence in Python.
     return bool(known) and bool(eval(" ".join(known)))
 
 
@@ -64,7 +64,7 @@ def python_packages() -> dict[str, str]:
 
 
 def python_licence(about: PackageMetadata) -> str:
-    """The expression, or what the classifiers or the free text amount to."""
+    """The expression, or the one equivalent to the classifiers or the free text."""
     if expression := about.get("License-Expression"):
         return expression
     classifiers = about.get_all("Classifier") or []
@@ -75,7 +75,7 @@ def python_licence(about: PackageMetadata) -> str:
 
 
 def main() -> int:
-    """Prints what is not allowed; the exit status says whether anything was."""
+    """Print packages whose licence is not allowed; the exit status is 1 if there are any."""
     allow = set(tomllib.loads((ROOT / "deny.toml").read_text())["licenses"]["allow"])
     packages = {**rust_packages(), **python_packages()}
     refused = {name: licence for name, licence in packages.items() if not allowed(licence, allow)}

@@ -1,9 +1,9 @@
 """Compares `measure`'s memory with valgrind's massif: `python -m tools.measure_heap [SUITE…]`.
 
-The connections of one side live in their own process (the example `hold_side`), twice, for two counts.
-A connection holds the difference of the two plateaus divided by that of the counts. Its peak is that plus
-the difference of massif's peak, in the last handshake, and the plateau. Exit status 1 where one
-differs from `measure` by more than ``TOLERANCE``. Without suites it writes the page's table.
+The connections of one side run in a separate process (the example `hold_side`), twice, with two counts. The
+memory of a connection is the difference of the two plateaus divided by that of the counts. Its peak is that
+plus the difference between massif's peak, in the last handshake, and the plateau. The exit status is 1 if a
+figure differs from `measure` by more than ``TOLERANCE``. Without suites it writes the page's table.
 """
 
 import re
@@ -30,11 +30,11 @@ SUITES = (
     "wtls/rsa/rsa1024/mutual",
 )
 COUNTS = (40, 60)
-"""Connections held; enough for the last handshake to overtop whatever was needed before the first."""
+"""Connections held; enough for the last handshake to exceed any peak before the first."""
 MARK_BYTES = 8
-"""Allocated by the example at the end of the plateau."""
+"""Bytes that the example allocates at the end of the plateau."""
 SLOT_BYTES = 16
-"""The example's own, for each connection that it keeps."""
+"""Bytes of the example itself for each connection that it keeps."""
 TOLERANCE = 0.01
 _SNAPSHOT = re.compile(
     r"time=(\d+)\nmem_heap_B=(\d+)\nmem_heap_extra_B=\d+\nmem_stacks_B=\d+\nheap_tree=(\w+)"
@@ -43,17 +43,17 @@ _SNAPSHOT = re.compile(
 
 @dataclass(frozen=True)
 class Heap:
-    """Bytes of one side's heap by massif: the most there ever was, and after the last handshake."""
+    """Bytes of one side's heap by massif: the peak, and the size after the last handshake."""
 
     peak_bytes: int
     plateau_bytes: int
 
 
 def parse(text: str) -> Heap:
-    """Reads massif's output; the plateau is the longest time between two snapshots.
+    """Read massif's output; the plateau is the longest time between two snapshots.
 
     Raises:
-        ValueError: where the output has no peak.
+        ValueError: if the output has no peak.
     """
     snapshots = [(int(time), int(size), tree) for time, size, tree in _SNAPSHOT.findall(text)]
     peaks = [size for _, size, tree in snapshots if tree == "peak"]
@@ -65,7 +65,7 @@ def parse(text: str) -> Heap:
 
 
 def measure(example: Path, suite: str, side: str, tickets: int, count: int) -> Heap:
-    """Runs the example under massif."""
+    """Run the example under massif."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "massif"
         options = ("--time-unit=i", "--depth=1", "--max-snapshots=1000", "--peak-inaccuracy=0.0")
@@ -76,7 +76,7 @@ def measure(example: Path, suite: str, side: str, tickets: int, count: int) -> H
 
 @dataclass(frozen=True)
 class Compared:
-    """One side of a suite: bytes held and at the peak, by `measure` and by massif."""
+    """One side of a suite: bytes held and peak bytes, by `measure` and by massif."""
 
     suite: str
     side: str
@@ -85,7 +85,7 @@ class Compared:
 
     @property
     def difference(self) -> float:
-        """The larger of the two."""
+        """The larger of the two relative differences."""
         return max(abs(ours / massif - 1.0) for ours, massif in zip(self.ours, self.massif, strict=True))
 
     def __str__(self) -> str:
@@ -95,7 +95,7 @@ class Compared:
 
 
 def compare(example: Path, suite: str) -> Iterator[Compared]:
-    """Both sides. Both tools count the same handshake, its tickets included."""
+    """Compare both sides. Both tools count the same handshake, including its tickets."""
     options = MeasureOptions().issuing(suite)
     memory = shakedown.measure(suite, repeat=5, options=options).memory
     for side in ("client", "server"):
@@ -108,7 +108,7 @@ def compare(example: Path, suite: str) -> Iterator[Compared]:
 
 
 def main(suites: Sequence[str]) -> int:
-    """Prints both figures of each suite and side, and writes the page if no suites are named. 0: all within
+    """Print both figures of each suite and side, and write the page if no suites are named. 0: all are within
     the tolerance.
     """
     need("valgrind")

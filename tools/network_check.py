@@ -1,12 +1,12 @@
-"""`predict` against `simulate`: a grid that must answer, and random scenarios that must agree.
+"""`predict` compared with `simulate`: a grid without failures, and random scenarios that must agree.
 
     python -m tools.network_check [--grid] [--random N] [--seed N] [--clients N]
 
-The grid is nine suites over 24 bearers at five losses (1,080 predictions). Random scenarios draw suite,
-device, bearer, loss and whether the radio begins idle; each is predicted and simulated with so many clients
-that come one after the other. Mean, median, 95th and 99th percentile of ready and done agree where they lie
-within 3 % of each other, or within what chance leaves of a percentile (five standard errors of its share in
-either sample). The exit status is 1 where one does not, or a prediction fails without saying why.
+The grid is nine suites over 24 bearers at five losses (1,080 predictions). Random scenarios have a random
+suite, device, bearer, loss and state of the radio; each is predicted, and simulated with clients that arrive
+one after another. Mean, median, 95th and 99th percentile of ready and done agree if they differ by at most
+3 % beyond the sampling error: five standard errors of the mean, or of the percentile's share, of both.
+The exit status is 1 if one does not agree, or a prediction fails without a reason.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ SUITES = (
 LOSSES = (0.0, 0.005, 0.02, 0.05, 0.1)
 DEVICES = ("phone", "cortex-m4", "server")
 NEAR, DEVIATIONS, PERCENTILE_CLIENTS = 0.03, 5.0, 1000
-"""The rule; what a replay's percentiles rest on at least."""
+"""The rule, and the minimum of clients for percentiles of a replay."""
 SLOWEST_BPS = 1000.0
-"""Slower bearers carry no TCP."""
+"""Slower bearers do not support TCP."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +58,12 @@ class Case:
 
     @property
     def path(self) -> str:
-        """Its bearer, with its loss in place of the profile's."""
+        """Its bearer, with its loss instead of the profile's."""
         return changed_bearer(self.bearer, loss=None if self.loss is None else f"{self.loss:.3%}")
 
 
 def grid() -> int:
-    """Predicts every point; how many fail."""
+    """Predict every point; return the number of failures."""
     names = [name for name in bearer_names() if load_bearer(name).up_bits_per_s >= SLOWEST_BPS][:24]
     failed, slowest_s = 0, 0.0
     for suite, name, loss in product(SUITES, names, LOSSES):
@@ -98,7 +98,7 @@ def drawn(count: int, seed: int) -> list[Case]:
 
 
 def disagreements(case: Case, clients: int) -> list[str]:
-    """Where `predict` and `simulate` differ by more than the rule allows."""
+    """The figures of `predict` and `simulate` that differ by more than the rule allows."""
     priced = scenario(case.suite, case.device, "server", case.path, from_idle=case.from_idle)
     unloaded: tuple[Distribution, Distribution] = priced.unloaded()
     gap_s = 3.0 * unloaded[1].p99 + 200.0
@@ -132,7 +132,7 @@ def disagreements(case: Case, clients: int) -> list[str]:
 
 
 def agree(count: int, seed: int, clients: int) -> int:
-    """Compares random scenarios; how many disagree."""
+    """Compare random scenarios; return the number that disagree."""
     bad = refused = 0
     for case in drawn(count, seed):
         try:
@@ -148,7 +148,7 @@ def agree(count: int, seed: int, clients: int) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs what was asked for, both by default; the exit status."""
+    """Run the selected checks, both by default; return the exit status."""
     parser = argparse.ArgumentParser(
         prog="tools.network_check",
         description=__doc__,

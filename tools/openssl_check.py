@@ -1,9 +1,9 @@
-"""`openssl speed` next to what `devices measure --openssl` makes of the same library, for every size.
+"""`openssl speed` compared with `devices measure --openssl` for the same library, for every size.
 
 `make openssl-check` (ten minutes and more) alternates the two for each key type and size, on one processor: a
-round as `devices measure` has it, beside a loop on the same processor, and a call of `openssl speed` alone.
-Each pair gives a ratio. All pairs count: a slow time of the processor affects both sides alike. Pairs of a
-size are repeated until the interval of its ratio decides whether that is within the target, at most
+round of `devices measure`, beside a loop on the same processor, and a call of `openssl speed` alone. Each
+pair gives a ratio. All pairs count, because a slow time of the processor affects both sides equally. Pairs of
+a size are repeated until the interval of the ratio decides whether it is within the target, at most
 `MAX_ROUNDS` times.
 """
 
@@ -33,8 +33,8 @@ Pairs = dict[Triple, list[tuple[float, float]]]
 
 
 def measured(program: str, rounds: int, limit: int) -> Pairs:
-    """Microseconds as `devices measure` has them and of `openssl speed` alone, next to each other in time: so
-    many rounds, and up to `limit` where they decide nothing.
+    """Microseconds by `devices measure` and by `openssl speed` alone, measured alternately in `rounds`
+    rounds, and in up to `limit` rounds if these do not decide.
     """
     there, pairs = processors()[:1], Pairs()
     with busy_neighbours(), placed(there):
@@ -55,7 +55,7 @@ def measured(program: str, rounds: int, limit: int) -> Pairs:
 def _pair(
     program: str, name: str, processor: int, *, ours_first: bool
 ) -> tuple[dict[Triple, float], dict[Triple, float]]:
-    """Both, one after the other: beside the loop, and alone."""
+    """Both, one after another: beside the loop, and alone."""
     plain = {} if ours_first else openssl_speed(program, name)
     with shared([processor]):
         ours = openssl_speed(program, name)
@@ -63,7 +63,7 @@ def _pair(
 
 
 def ratios(some: Sequence[tuple[float, float]]) -> Floats:
-    """Of each pair."""
+    """The ratio of each pair."""
     ours, plain = np.asarray(some).T
     return ours / plain
 
@@ -74,7 +74,7 @@ def within(ends: tuple[float, float]) -> bool:
 
 
 def beyond(ends: tuple[float, float]) -> bool:
-    """Whether none of it is."""
+    """Whether the whole interval is outside the target."""
     return ends[1] < 1.0 / TARGET or ends[0] > TARGET
 
 
@@ -85,7 +85,7 @@ def decides(some: Sequence[tuple[float, float]]) -> bool:
 
 
 def table(pairs: Pairs) -> str:
-    """In Markdown, with a sentence on how many are within the target."""
+    """The table in Markdown, with a sentence on how many ratios are within the target."""
     lines = [
         "| operation | `devices measure` (µs) | `openssl speed` (µs) | ratio | 95 % interval | n |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",

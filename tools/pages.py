@@ -1,4 +1,4 @@
-"""Parts of pages that programs make: what stands between `<!-- NAME -->` and `<!-- end -->`."""
+"""Generated parts of pages, between `<!-- NAME -->` and `<!-- end -->`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def between(page: str, name: str, text: str) -> str:
-    """The page with this text there. Raises `SystemExit` where it has no such part."""
+    """The page with this text in the part. Raises `SystemExit` if it has no such part."""
     before, begin, rest = page.partition(f"<!-- {name} -->")
     _, end, after = rest.partition("<!-- end -->")
     if not begin or not end:

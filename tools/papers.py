@@ -1,13 +1,13 @@
-"""Measures what stands in the papers' pages in the documentation, and writes the pages.
+"""Measures the figures of the papers' pages in the documentation, and writes the pages.
 
     .venv/bin/python -m tools.papers               measures, then writes docs/papers
     .venv/bin/python -m tools.papers --minutes 10  the same, with no round that would end later than that
-    .venv/bin/python -m tools.papers --keep        writes the pages from the figures that are there
+    .venv/bin/python -m tools.papers --keep        writes the pages from the existing figures
     .venv/bin/python -m tools.papers --into FOLDER measures into another folder, to compare runs
 
-Rounds are written as they come: what is broken off has the whole rounds before it, and ``--keep`` makes the
-pages of them. The pages follow from the papers' data and docs/papers/measured.jsonl alone, so that a test can
-hold them to both.
+Each round is saved when it ends, so an interrupted run keeps all complete rounds, and ``--keep`` makes the
+pages from them. The pages depend only on the papers' data and docs/papers/measured.jsonl, so a test can
+compare them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ EACH = 10
 
 
 def main() -> None:
-    """Measures unless told to keep, and writes."""
+    """Measure unless `--keep` is given, and write the pages."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--keep", action="store_true", help="do not measure")
     parser.add_argument(
@@ -50,7 +50,7 @@ def main() -> None:
         replication.measure(
             suites, chosen.rounds * chosen.each, bulk, rounds=chosen.rounds, minutes=chosen.minutes, kept=kept
         )
-    # From the record, so that the pages are the same whenever they are made of it.
+    # From the saved file, so that the pages are the same whenever they are made from it.
     done = papers.reproduce([papers.ALL], measured=replication.load(record))
     write(done, chosen.into, pages_only=True, replace=True)
     print(f"written: {chosen.into}")

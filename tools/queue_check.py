@@ -1,26 +1,27 @@
-"""Hold a server's queue against Pollaczek and Khinchine's formula, both from the same run.
+"""Compare a server's queue with Pollaczek and Khinchine's formula, both from the same run.
 
     python -m tools.queue_check [--handshakes N] [--utilisation RHO …] [--batches N] [--json FILE] [SUITE …]
 
-A server with one worker takes handshakes that arrive by a Poisson process. The kernel's time stamps say how
-long each message waited to be taken up; the server's own clock says how long it worked for each, and beside
-(accepting, waking up, closing) until the next.
+A server with one worker processes handshakes that arrive as a Poisson process. The kernel's time stamps give
+the wait of each message until the server reads it; the server's own clock gives its work for each message,
+and its other work (accepting, waking up, closing) until the next.
 
-Waits are means over the run, with 95 % intervals from batches of it. A message that finds none before it
-still waits for the server to wake up; what that adds to the mean wait follows from these messages' own waits,
-and is taken off. A batch in which other programs took the processors is repeated, up to as many times as
-there are batches.
+Waits are means over the run, with 95 % intervals from batches of it. A message that finds an empty queue
+still waits for the server to wake up; the resulting part of the mean wait follows from these messages' own
+waits, and is subtracted. A batch in which other programs used the processors is repeated, up to as many times
+as there are batches.
 
-Beside live and formula: the waits in a server that never sleeps, replayed from the same arrivals and work;
-in a simulated one, where a handshake's second message follows its first; and in one whose clients share a
-processor, as a generator's do.
+Other columns: the waits in a server that never sleeps, replayed from the same arrivals and work; in a
+simulated server, where a handshake's second message follows its first; and in one whose clients share a
+processor, like a generator's.
 
-A second message is no Poisson arrival, so the formula is right for messages only as far as both wait alike;
-first messages are, and wait by the law of which the formula is that case. The exit status is about these.
+A second message is not a Poisson arrival, so the formula is right for messages only if both wait equally.
+First messages are Poisson arrivals, and their wait follows a more general law (`queue_waits.first_wait_s`).
+The exit status depends on these.
 
 30,000 handshakes (the default) of both suites at four utilisations take about twenty minutes of a quiet
-machine with two cores. The exit status is 1 where a first message's wait is further from that law than the
-bounds say, and its interval does not hold it either.
+machine with two cores. The exit status is 1 if a first message's wait differs from that law by more than the
+bounds, and its interval does not contain it either.
 """
 
 from __future__ import annotations
@@ -68,23 +69,23 @@ QUIET_HANDSHAKES = 200
 QUIET_UTILISATION = 0.02
 WARM_UP = 100
 MESSAGES = 2
-"""A handshake's, as the server receives them."""
+"""Messages of a handshake that the server receives."""
 IMITATED = 60_000
 """Handshakes of a simulated server."""
 MAX_BETWEEN = 4.0
-"""Of the median of a client's time between two messages."""
+"""Longest time of a client between two messages, as a multiple of the median."""
 MAX_TAKEN_AWAY = 0.003
-"""Share of a batch's time that other programs may have had the server's processor; else it is repeated."""
+"""Share of a batch's time in which other programs may use the server's processor; else it is repeated."""
 MAX_LATE_S = 0.01
-"""As late a start may be."""
+"""The longest lateness of a start."""
 BOUNDS = ((0.7, 0.15), (1.0, 0.25))
-"""Up to which utilisation a wait may be off its formula by how much."""
+"""The allowed relative difference of a wait from its formula, up to each utilisation."""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """A live mean wait (s), its 95 % interval's half-width, the formula's, and whether that is near
-    enough.
+    """A live mean wait (s), half of its 95 % interval, the formula's wait, the relative difference, and
+    whether the bound is met.
     """
 
     live_s: float
@@ -107,17 +108,16 @@ class Result:
     """One suite at one utilisation.
 
     Attributes:
-        message, handshake: live waits for others against the formula.
-        first: those of first messages, against the law of which the formula is the case of messages that wait
-            alike.
+        message, handshake: live waits in the queue, compared with the formula.
+        first: waits of first messages, compared with `first_wait_s`.
         replayed: waits in a server that never sleeps, from the same arrivals and work.
         imitated: the same in a simulated server, where a handshake's second message follows its first.
-        imitated_one_client: the same where the clients share one processor, as the generator's do.
-        close, poisson_close: share of first messages that come right behind a second one, within the
-            work that a handshake is for the clients' processor; and of a Poisson process's.
-        set_up_s: what waking up adds to the mean wait, which is taken off the live ones.
-        discarded: batches in which other programs took the processors.
-        contended: batches that were kept although they did, because there were too few others.
+        imitated_one_client: the same if the clients share one processor, like the generator's.
+        close, poisson_close: share of first messages that arrive directly after a second one, within the
+            work of a handshake on the clients' processor; and that share for a Poisson process.
+        set_up_s: the part of the mean wait due to waking up, which is subtracted from the live waits.
+        discarded: batches in which other programs used the processors.
+        contended: such batches that were kept, because there were too few others.
     """
 
     suite: str
@@ -143,7 +143,7 @@ class Result:
 
 
 def compare(live: Sequence[float], counts: Sequence[int], formula_s: float, utilisation: float) -> Compared:
-    """Batches' means, weighed by their counts, against a formula."""
+    """Means of batches, weighted by their counts, compared with a formula."""
     mean_s = sum(one * many for one, many in zip(live, counts, strict=True)) / sum(counts)
     margin_s = math.inf
     if len(live) > 1:
@@ -156,14 +156,14 @@ def compare(live: Sequence[float], counts: Sequence[int], formula_s: float, util
 
 @dataclass(frozen=True)
 class Run:
-    """A load, as the server's queue saw it.
+    """A load, as recorded by the server's queue.
 
     Attributes:
-        traces: of all messages but those by which the generator finds out whether the server is there.
-        taken_away: share of the time in which the server's thread was ready to run and did not, or the
-            machine itself did not.
-        most_late_s: of the generator's starts.
-        client_work_s: what a handshake takes the generator's processor.
+        traces: of all messages except those with which the generator checks that the server responds.
+        taken_away: share of the time in which the server's thread was ready but not running, or the machine
+            was not running.
+        most_late_s: the longest lateness of the generator's starts.
+        client_work_s: the work of a handshake on the generator's processor.
     """
 
     traces: QueueTraces
@@ -174,12 +174,12 @@ class Run:
 
     @property
     def is_calm(self) -> bool:
-        """Whether other programs left both sides in peace: a late generator has a burst to catch up."""
+        """Whether other programs disturbed neither side; a late generator sends a burst."""
         return self.taken_away <= MAX_TAKEN_AWAY and self.most_late_s <= MAX_LATE_S
 
 
 def _not_running_s() -> float:
-    """How long this process's threads have waited for a processor, and the machine for its host's."""
+    """The time in which this process's threads waited for a processor, and the machine for its host's."""
     waited_ns = 0
     for task in Path("/proc/self/task").iterdir():
         with suppress(OSError):
@@ -189,7 +189,7 @@ def _not_running_s() -> float:
 
 
 def load(suite: str, server: serving.Server, rate_per_s: float, starts: int, seed: int) -> Run:
-    """What a server's queue saw of a load; the generator has other cores than it, where there are some."""
+    """The server's queue under a load; the generator uses other cores than the server, if there are any."""
     server.take_queue_traces()
     config = {
         "target": f"{'wtls' if suite.startswith('wtls/') else 'tls'}://{server.address}",
@@ -216,7 +216,7 @@ def load(suite: str, server: serving.Server, rate_per_s: float, starts: int, see
 def check(
     suite: str, utilisations: Sequence[float], handshakes: int, batches: int, quiet: int = QUIET_HANDSHAKES
 ) -> Iterator[Result]:
-    """One suite at each utilisation; each batch is a run of its own on the same server."""
+    """One suite at each utilisation; each batch is a separate run on the same server."""
     cores = processors()
     starts = max(2, handshakes // batches)
     with placed(cores[:1] if len(cores) > 1 else ()):
@@ -231,7 +231,7 @@ def check(
         run = partial(load, suite, server)
         busy_s = _busy_s(run(50.0, min(WARM_UP, quiet), 1))
         between_s = pairs(run(QUIET_UTILISATION / busy_s, quiet, 2).traces).between_s
-        # What is much longer was other programs' doing.
+        # Much longer times are due to other programs.
         between_s = between_s[between_s <= MAX_BETWEEN * np.median(between_s)]
         for asked in utilisations:
             runs: list[Run] = []
@@ -244,12 +244,12 @@ def check(
 
 
 def _busy_s(run: Run) -> float:
-    """What a handshake costs the worker, all in all."""
+    """The worker's total time for a handshake."""
     return float(handshakes_of(run.traces).service_s.mean())
 
 
 def result(suite: str, asked: float, runs: Sequence[Run], discarded: int, between_s: Floats) -> Result:
-    """The runs' waits against the formula's, from their own services."""
+    """The runs' waits compared with the formula for their own service times."""
     by_message = [messages_of(run.traces) for run in runs]
     by_handshake = [handshakes_of(run.traces) for run in runs]
     weights = [len(one.wait_s) for one in by_message]
@@ -333,7 +333,7 @@ def line(one: Result) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs it; the exit status."""
+    """Run the tool; return the exit status."""
     parser = argparse.ArgumentParser(
         prog="tools.queue_check", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

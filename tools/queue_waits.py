@@ -1,4 +1,4 @@
-"""A server's waits from the ways of messages through its queue: counted, by formula, replayed, imitated.
+"""A server's waits from the traces of messages in its queue: measured, by formula, replayed, simulated.
 
 Everything here is arithmetic on `shakedown.native.serving.QueueTraces` of one worker; times are in seconds.
 """
@@ -21,13 +21,13 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Customers:
-    """Customers of the queue: messages, or handshakes with all of their messages' work.
+    """Customers of the queue: messages, or handshakes with the work of all their messages.
 
     Attributes:
-        rate_per_s: how many arrived a second.
-        wait_s: of each, from its arrival until it was taken up; a handshake's is that of its first message.
-        service_s: what the worker did for each, of shape (customers,).
-        unqueued_s: waits of those messages that found none before them: for the worker to wake up.
+        rate_per_s: arrivals per second.
+        wait_s: time of each from its arrival until it is read; for a handshake, that of its first message.
+        service_s: the worker's time for each, of shape (customers,).
+        unqueued_s: waits of messages that found an empty queue: for the worker to wake up.
     """
 
     rate_per_s: float
@@ -37,12 +37,12 @@ class Customers:
 
     @property
     def utilisation(self) -> float:
-        """Share of time in which the server works."""
+        """The share of time in which the server works."""
         return float(self.rate_per_s * self.service_s.mean())
 
     @property
     def set_up_s(self) -> float:
-        """Mean wait of all customers that comes from the unqueued ones' waits.
+        """The part of the mean wait of all customers that is due to the unqueued ones' waits.
 
         A server that has a set-up of D before each busy period adds (2 E[D] + λ E[D²]) / (2 (1 + λ E[D])) to
         the wait of Pollaczek and Khinchine (Welch 1964; Takagi, Queueing Analysis 1, 1991).
@@ -54,7 +54,7 @@ class Customers:
 
     @property
     def queued_s(self) -> float:
-        """Mean wait for others."""
+        """Mean wait in the queue, without that for waking up."""
         return float(self.wait_s.mean()) - self.set_up_s
 
     @property
@@ -65,7 +65,7 @@ class Customers:
 
 
 def services_s(traces: QueueTraces) -> Floats:
-    """What the worker did for each message, and after it until the next: accepting, waking up, closing."""
+    """The worker's time for each message, and after it until the next: accepting, waking up, closing."""
     served_s: Floats = traces.done_s - traces.taken_up_s
     if len(served_s) < 2:
         return served_s
@@ -80,7 +80,7 @@ def messages(traces: QueueTraces) -> Customers:
 
 
 def handshakes(traces: QueueTraces) -> Customers:
-    """Each handshake a customer, which brings all of its work with its first message."""
+    """Each handshake as a customer whose whole work arrives with its first message."""
     numbers, places = np.unique(traces.handshake, return_inverse=True)
     service_s = np.bincount(places, weights=services_s(traces), minlength=len(numbers))
     first = traces.is_first
@@ -90,7 +90,7 @@ def handshakes(traces: QueueTraces) -> Customers:
 
 
 def _found_no_queue(traces: QueueTraces) -> npt.NDArray[np.bool_]:
-    """Which messages arrived when the one before them was done."""
+    """Which messages arrived after the previous one was done."""
     return traces.arrived_s >= np.append(-np.inf, traces.done_s[:-1])
 
 
@@ -98,7 +98,7 @@ def replayed_s(arrived_s: Floats, service_s: Floats) -> Floats:
     """Waits in a server that never sleeps, for customers that arrive at these times with this work."""
     order = np.argsort(arrived_s, kind="stable")
     ahead_s = service_s[order][:-1] - np.diff(arrived_s[order])
-    # Lindley: each waits for the largest sum of what was ahead of it, back to any earlier one.
+    # Lindley: each wait is the largest sum of the work ahead minus gaps, back to any earlier customer.
     sums_s = np.append(0.0, np.cumsum(ahead_s))
     waits_s = np.empty_like(sums_s)
     waits_s[order] = sums_s - np.minimum.accumulate(sums_s)
@@ -106,10 +106,10 @@ def replayed_s(arrived_s: Floats, service_s: Floats) -> Floats:
 
 
 def first_wait_s(rate_per_s: float, first_s: Floats, second_s: Floats, second_wait_s: float) -> float:
-    """Mean wait of first messages; handshakes arrive by a Poisson process, second messages as they like.
+    """Mean wait of first messages; handshakes arrive as a Poisson process, second messages in any way.
 
     A Poisson arrival finds the mean work in the system, which is λ (E[S²] / 2 + E[S] W) summed over both
-    messages (Brumelle, J. Appl. Prob. 8, 1971). Where both wait alike, this is the formula of Pollaczek and
+    messages (Brumelle, J. Appl. Prob. 8, 1971). If both wait equally, this is the formula of Pollaczek and
     Khinchine.
     """
     halves_s = rate_per_s * float((first_s**2).mean() + (second_s**2).mean()) / 2
@@ -118,8 +118,8 @@ def first_wait_s(rate_per_s: float, first_s: Floats, second_s: Floats, second_wa
 
 
 _DUE, _SECOND, _STARTED = range(3)
-"""What a handshake comes to the server for: its first message, its second, or its first that had to wait for
-the clients' processor, which gives away a second message before it starts anybody.
+"""Events of a handshake at the server: its first message, its second, or a first one that had to wait for the
+clients' processor, which sends a second message before it starts another handshake.
 """
 
 
@@ -133,7 +133,7 @@ class Pairs:
 
 
 def pairs(traces: QueueTraces) -> Pairs:
-    """Those handshakes whose two messages are both here."""
+    """The handshakes of which both messages are recorded."""
     order = np.lexsort((traces.taken_up_s, traces.handshake))
     same = traces.handshake[order][1:] == traces.handshake[order][:-1]
     one, other = order[:-1][same], order[1:][same]
@@ -147,9 +147,9 @@ def imitated_s(
 ) -> tuple[float, float]:
     """Mean waits of first and of second messages in a simulated server.
 
-    Handshakes arrive by a Poisson process; the second message of each comes the client's time after its first
-    was done. With `client_work_s` that much of this time is work on a processor that all clients share: no
-    handshake starts, and no other client's second message is made, meanwhile.
+    Handshakes arrive as a Poisson process; the second message of each arrives the client's time after its
+    first was done. With `client_work_s`, this part of that time is work on a processor that all clients
+    share; meanwhile no handshake starts, and no other client's second message is made.
     """
     generator = np.random.default_rng(seed)
     chosen = generator.integers(0, len(found.first_s), count)
@@ -181,10 +181,10 @@ def imitated_s(
 
 
 def close_behind(traces: QueueTraces, within_s: float) -> tuple[float, float]:
-    """Share of first messages that come within this time after a second message, and a Poisson process's.
+    """Share of first messages that arrive within this time after a second message, and a Poisson process's.
 
-    Clients that share a processor start no other while one of them makes its second message; those due
-    meanwhile come right after it, and wait for all of the server's work for it.
+    Clients that share a processor do not start another while one of them makes its second message. Starts
+    that are due meanwhile follow directly, and wait for all of the server's work on that message.
     """
     first_s = np.sort(traces.arrived_s[traces.is_first])
     second_s = np.sort(traces.arrived_s[~traces.is_first])
@@ -195,10 +195,10 @@ def close_behind(traces: QueueTraces, within_s: float) -> tuple[float, float]:
 
 
 def later(traces: QueueTraces, count: int) -> QueueTraces:
-    """All but the first messages."""
+    """All messages except the first `count`."""
     return QueueTraces(*(getattr(traces, one.name)[count:] for one in fields(traces)))
 
 
 def elapsed_s(traces: QueueTraces) -> float:
-    """From the first arrival to the last."""
+    """Time from the first arrival to the last."""
     return float(traces.arrived_s.max() - traces.arrived_s.min())

@@ -1,9 +1,9 @@
 """Record the trace library that ships with the package: ``python -m tools.record_traces [FILE]``.
 
-It holds every suite that the examples, the papers and the documentation name, and of TLS 1.0 to 1.3 every
-key exchange, authentication and resumption at 1024 and 2048 bits. Times are left out: a trace is priced on
-devices. A trace that differs from the shipped one only by lengths that vary from run to run is not replaced.
-Suites that cannot be run here are named and left out.
+It contains every suite that the examples, the papers and the documentation name, and for TLS 1.0 to 1.3 every
+key exchange, authentication and resumption at 1024 and 2048 bits. Times are omitted, because a trace is
+estimated on devices. A trace that differs from the shipped one only in lengths that vary from run to run is
+not replaced. Suites that cannot be run here are named and skipped.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ AUTHENTICATIONS = ("server", "requested", "mutual")
 TLS13_GROUPS = ("x25519", "p256", "p384", "ffdhe2048", "mlkem768", "x25519mlkem768", "secp256r1mlkem768")
 TLS13_KEYS = ("rsa1024", "rsa2048", "p256", "p384", "ed25519", "mldsa44", "mldsa65", "mldsa87")
 VARYING = {"ServerKeyExchange", "CertificateVerify", "NewSessionTicket"}
-"""Messages whose lengths vary: signatures by DSA and ECDSA, times in tickets."""
+"""Messages whose lengths vary: signatures of DSA and ECDSA, times in tickets."""
 WTLS_CATEGORIES = ROOT / "python/shakedown/papers/data/wtls-nokia7650/table_3_3_categories_groups.csv"
 
 
@@ -45,7 +45,7 @@ def named() -> Iterator[str]:
 
 
 def of_the_papers() -> Iterator[str]:
-    """Suites that the papers' pages measure, and those that the papers measured and the pages do not."""
+    """Suites that the papers' pages measure, and others that the papers measured."""
     for name in papers.MODULES:
         yield from papers.find(name).suites
     with WTLS_CATEGORIES.open(encoding="utf-8", newline="") as file:
@@ -105,7 +105,7 @@ def main() -> None:
         try:
             suites.add(native.canonical(name))
         except InputError:
-            continue  # a name in running text, or a part that the key exchange has no use for
+            continue  # a name in running text, or with a part that the key exchange does not use
     entries = []
     for suite in sorted(suites):
         try:

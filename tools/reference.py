@@ -1,7 +1,7 @@
-"""`python -m tools.reference FOLDER`: writes what of the reference the program itself knows.
+"""`python -m tools.reference FOLDER`: writes the generated parts of the reference.
 
 A page for each command, the JSON Schema of everything that is printed or saved, the quantities of results,
-and the keys of the tables that single kinds of figures read in an experiment. The last two stand between
+and the keys of the tables of single kinds of figures in an experiment. The last two are between
 `<!-- NAME -->` and `<!-- end -->` on a page.
 """
 
@@ -27,7 +27,7 @@ COMMAND = """```{{eval-rst}}
 
 
 def written(folder: Path) -> dict[str, str]:
-    """Texts by file name; of pages, what stands outside the marks is as it is."""
+    """Texts by file name; on pages, text outside the marks is unchanged."""
     results = between((folder / "results.md").read_text(encoding="utf-8"), "quantities", _quantities())
     experiments = (folder / "experiments.md").read_text(encoding="utf-8")
     for name in tables():
@@ -38,13 +38,13 @@ def written(folder: Path) -> dict[str, str]:
 
 
 def _commands() -> dict[str, str]:
-    """A page for each command, which the site fills with its options."""
+    """A page for each command; the site adds its options."""
     names = app.list_commands(click.Context(app))
     return {f"commands/{name}.md": COMMAND.format(name=name) for name in names}
 
 
 def _quantities() -> str:
-    """A heading and a table a kind."""
+    """A heading and a table per kind."""
     lines = []
     for name in KINDS:
         lines += [f"### {name}", "", "| quantity | unit | what |", "| --- | --- | --- |"]

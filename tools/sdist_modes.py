@@ -15,7 +15,7 @@ EXECUTABLE = 0o755
 
 
 def marked(archive: bytes) -> bytes:
-    """The same .tar.gz, with the executable mode for what begins with `#!/`."""
+    """The same .tar.gz, with the executable mode for files that begin with `#!/`."""
     written = io.BytesIO()
     with (
         tarfile.open(fileobj=io.BytesIO(archive)) as source,

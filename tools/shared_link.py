@@ -1,20 +1,19 @@
-"""Clients that share one link: kernel and emulated bearer beside the simulator.
+"""Clients that share one link: kernel and emulated bearer compared with the simulator.
 
     python -m tools.shared_link [--clients N] [--within S] [--up BITS] [--down BITS] [--half-duplex]
                                 [--scheduler NAME] [SUITE …]
 
 N clients start at equal intervals. Live, all connections of `load` cross one emulated bearer to `serve`, with
-the kernel's TCP at both ends, and are read from a capture; in the simulator each client has a link that takes
-no time beside its delay, all share one cell with the bearer's rates, and servers issue no tickets. Printed
-are the times until clients are ready; segments that both sides sent again, for each client; bytes that the
-link carried up and down for each. Where the queue takes longer than TCP's timers, what is sent again was not
-lost.
+the kernel's TCP at both ends, and are read from a capture. In the simulator each client has a link with a
+delay only, all share one cell with the bearer's rates, and servers issue no tickets. The output is the times
+until clients are ready, and for each client the retransmitted segments of both sides and the bytes of the
+link up and down. If the queue takes longer than TCP's timers, retransmitted data was not lost.
 
-A client that is ready is not at the end of what it causes: copies of flights are still in the queue, and
-servers send more until they are acknowledged. So both programs go on until the link has been silent for a
-while. `load` closes each connection; in the simulator both sides send a message of as many bytes after the
-handshake. The emulated bearer serves packets in the order in which they come; another scheduler is simulated
-beside it.
+When a client is ready, its traffic has not ended: copies of flights are still in the queue, and servers send
+more until they are acknowledged. Both programs therefore continue until the link has been silent for a while.
+`load` closes each connection; in the simulator both sides send a message of as many bytes after the
+handshake. The emulated bearer serves packets in the order of their arrival; another scheduler is simulated in
+addition.
 """
 
 from __future__ import annotations
@@ -40,18 +39,18 @@ SUITES = ("tls1.3/psk", "tls1.3/x25519/p256/server")
 DELAY_MS = 95
 SILENT_S = 20
 CONGESTION = "reno"
-"""What a network namespace of any Linux may use."""
+"""The congestion control that a network namespace of any Linux may use."""
 TIMEOUT_S = 300
 FAST_BPS = 10**9
 END_BYTES = {"client": 24 + 2 * 52, "server": 2 * 52 - 52}
-"""What a side sends at the end beyond the header of one segment: an alert, FIN and acknowledgement."""
+"""Bytes that a side sends at the end beyond the header of one segment: an alert, FIN and acknowledgement."""
 SYN, RST = 2, 4
 
 
 @dataclass(frozen=True)
 class Storm:
-    """What a storm came to: seconds until clients are ready; segments sent again and bytes up and down for
-    each.
+    """The result of a storm: seconds until clients are ready; retransmitted segments and bytes up and down
+    for each.
     """
 
     ready_p50_s: float
@@ -64,7 +63,7 @@ class Storm:
 
 @dataclass(frozen=True)
 class Link:
-    """What clients share, and the time within which they start."""
+    """The link that clients share, and the time within which they start."""
 
     up_bps: int
     down_bps: int
@@ -73,11 +72,11 @@ class Link:
     scheduler: str = "first-come"
 
     def apart_s(self, clients: int) -> float:
-        """Between the starts of two clients."""
+        """Time between the starts of two clients."""
         return self.within_s / clients
 
     def profile(self, folder: Path, own_bps: int | None = None) -> Path:
-        """A bearer whose clients share the rates; `own_bps` is that of a client's link, else the same."""
+        """A bearer whose clients share the rates; `own_bps`: rate of each client's own link, if any."""
         ways = {
             way: {"rate_bps": own_bps or rate_bps, "delay_ms": DELAY_MS, "queue_bytes": 4194304}
             for way, rate_bps in (("up", self.up_bps), ("down", self.down_bps))
@@ -88,7 +87,7 @@ class Link:
         return write_profile(path, {**ways, "cell": cell}, half_duplex=self.half_duplex and own_bps is None)
 
 
-# Counters of the client's device, until they have not changed for a while.
+# Waits until the counters of the client's device have been constant for a while.
 QUIET = f"""
 last=; silent=0
 while [ $silent -lt {SILENT_S} ]; do
@@ -100,7 +99,7 @@ done
 
 
 def live(suite: str, clients: int, link: Link, folder: Path) -> Storm:
-    """The kernel's TCP, all connections over one bearer."""
+    """The result with the kernel's TCP, for all connections over one bearer."""
     profile = link.profile(folder)
     capture = profile.with_suffix(f".{suite.replace('/', '-')}.{clients}.pcap")
     options = (
@@ -121,8 +120,8 @@ def live(suite: str, clients: int, link: Link, folder: Path) -> Storm:
 
 
 def captured(capture: Path) -> tuple[int, int, int]:
-    """Segments that were sent again, and bytes up and down, without resets and the first connection with
-    data, by which `load` learns what the server speaks.
+    """Retransmitted segments, and bytes up and down, without resets and without the first connection with
+    data, with which `load` detects the server's protocol.
     """
     again: Counter[frozenset[str]] = Counter()
     up_bytes: Counter[frozenset[str]] = Counter()
@@ -147,7 +146,7 @@ def captured(capture: Path) -> tuple[int, int, int]:
 
 
 def closed(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A handshake without tickets, and with the end of its connection."""
+    """A handshake without tickets, followed by the end of its connection."""
     handshake = [one for one in messages if one["name"] != "NewSessionTicket"]
     last = handshake[-1]
     nothing = {"kind": "constant", "s": 0.0}
@@ -161,7 +160,7 @@ def closed(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def simulated(suite: str, clients: int, link: Link, folder: Path) -> Storm:
-    """The same in virtual time, in one cell."""
+    """The result in virtual time, in one cell."""
     bearer = link.profile(folder, own_bps=FAST_BPS)
     times = bearer.with_suffix(f".{clients}.times")
     times.write_text("".join(f"{number * link.apart_s(clients):g}\n" for number in range(clients)))
@@ -177,7 +176,7 @@ def simulated(suite: str, clients: int, link: Link, folder: Path) -> Storm:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs it; the exit status."""
+    """Run the tool; return the exit status."""
     parser = argparse.ArgumentParser(
         prog="tools.shared_link",
         description=__doc__,

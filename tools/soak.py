@@ -1,12 +1,11 @@
-"""Keep servers busy with honest and hostile clients, and see that their memory and descriptors stay flat.
+"""Load servers with honest and hostile clients, and check that their memory and descriptors do not grow.
 
     python -m tools.soak [SECONDS] [--gap SECONDS]
 
 A TLS and a WTLS server each have honest clients, floods of half-open handshakes, garbage, and clients that
-go away in the middle. With a gap each client pauses so long between two connections, and floods are rarer:
-`--gap 0.2` takes some per cent of a core. Prints a line every few seconds; exits with 1 where memory grows
-after the first tenth of the time, where an honest client is turned away, or where a server does not end in
-good order.
+disconnect in the middle. With a gap each client pauses that long between two connections, and floods are
+rarer: `--gap 0.2` takes a few per cent of a core. Prints a line every few seconds; exits with 1 if memory
+grows after the first tenth of the time, if an honest client is refused, or if a server does not end normally.
 """
 
 from __future__ import annotations
@@ -33,26 +32,26 @@ DEFAULT_S = 600.0
 REPORT_EVERY_S = 5.0
 HOSTILE = 2
 FLOOD = 10_000
-"""Half-open clients of a flood, or as many as descriptors allow; it is over before the next begins."""
+"""Half-open clients of a flood, limited by the number of descriptors; a flood ends before the next begins."""
 FLOOD_EVERY_S = 20.0
 GENTLE_FLOOD_EVERY_S = 120.0
 HOSTILE_GAP_S = 0.002
 GROWTH_KIB = 4096
-"""How much more memory may be in use in the last third of the readings than in the first, by medians: single
-readings go up and down by twice that with the floods; a leak of one connection in a hundred is more."""
+"""Allowed growth of memory between the medians of the first and the last third of the readings: single
+readings vary by twice that with the floods; a leak of one connection in a hundred is more."""
 WTLS_RUN_S = 5.0
 GENTLE_WTLS_RUN_S = 60.0
 
 
 class Clients:
-    """A server on this machine, and threads that come and go as its clients: `honest`, `hostile`, `flood`."""
+    """A server on this machine, and the threads of its clients: `honest`, `hostile`, `flood`."""
 
     suite: str
     options: tuple[str, ...]
     honest_clients: int
 
     def __init__(self, server: Running, gap_s: float) -> None:
-        """Each pauses so long between two connections."""
+        """Each client pauses for `gap_s` between two connections."""
         self.server, self.address, self.gap_s = server, server.address, gap_s
         self.flood_every_s = GENTLE_FLOOD_EVERY_S if gap_s else FLOOD_EVERY_S
         self.stopping = threading.Event()
@@ -66,10 +65,10 @@ class Clients:
         ]
 
     def look(self, elapsed_s: float, seconds: float) -> None:
-        """Prints a line."""
+        """Print a line."""
         now_kib = self.server.resident_kib()
         descriptors = len(list(Path(f"/proc/{self.server.process.pid}/fd").iterdir()))
-        # A table is as large as its first floods made it.
+        # Tables have their full size only after the first floods.
         if elapsed_s >= seconds / 10 and self.flooded >= 2 * FLOOD:
             self.readings_kib.append(now_kib)
         print(
@@ -79,7 +78,7 @@ class Clients:
         )
 
     def end(self) -> list[str]:
-        """Stops the server; what went wrong."""
+        """Stop the server; return the problems."""
         for thread in self.threads:
             thread.join()
         problems = []
@@ -98,7 +97,7 @@ class Clients:
 
 
 class TlsClients(Clients):
-    """Over streams."""
+    """Clients over streams."""
 
     suite = "tls1.3/x25519/p256/server/resumed"
     options = ("--payload", "20000", "--handshake-timeout", "2s", "--idle-timeout", "5s")
@@ -120,7 +119,7 @@ class TlsClients(Clients):
                 self.refused += 1
 
     def hostile(self, seed: int) -> None:
-        """Half-open connections, garbage, cut handshakes; some go as far as their last flight."""
+        """Half-open connections, garbage, cut handshakes; some reach their last flight."""
         generator = random.Random(seed)
         held: list[socket.socket] = []
         while not self.stopping.wait(max(HOSTILE_GAP_S, self.gap_s)):
@@ -161,14 +160,14 @@ class TlsClients(Clients):
 
 
 class WtlsClients(Clients):
-    """Over datagrams."""
+    """Clients over datagrams."""
 
     suite = "wtls/rsa/rsa1024/server"
     options = ("--payload", "500", "--handshake-timeout", "5s", "--idle-timeout", "5s")
     honest_clients = 1
 
     def __init__(self, server: Running, gap_s: float) -> None:
-        """Of a server; hostile clients have the first datagram of an honest one."""
+        """Hostile clients use the first datagram of an honest one."""
         super().__init__(server, gap_s)
         self.hello = first_datagram(self.suite)
 
@@ -191,7 +190,7 @@ class WtlsClients(Clients):
             self.refused += sum(run["failed"].values())
 
     def hostile(self, seed: int) -> None:
-        """A genuine hello whole, cut and spoiled, and bytes that were never any."""
+        """A genuine hello unchanged, cut and corrupted, and random bytes."""
         generator = random.Random(seed)
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
             while not self.stopping.wait(max(HOSTILE_GAP_S / 2, self.gap_s / 2)):
@@ -203,7 +202,7 @@ class WtlsClients(Clients):
                     stranger.sendto(piece, self.address)
 
     def flood(self) -> None:
-        """Hellos of thousands of addresses at once."""
+        """Hellos from thousands of addresses at once."""
         while not self.stopping.wait(self.flood_every_s):
             for number in range(FLOOD):
                 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
@@ -227,13 +226,13 @@ def first_datagram(suite: str) -> bytes:
 
 
 def growth_kib(readings_kib: list[int]) -> float | None:
-    """How much more the last third of the readings has than the first; None where there are too few."""
+    """The growth from the first to the last third of the readings; None if there are too few."""
     third = len(readings_kib) // 3
     return median(readings_kib[-third:]) - median(readings_kib[:third]) if third else None
 
 
 def main(seconds: float, gap_s: float) -> int:
-    """Runs it; the exit status."""
+    """Run the tool; return the exit status."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = FLOOD + 1_000 if hard == resource.RLIM_INFINITY else min(FLOOD + 1_000, hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))

@@ -1,12 +1,12 @@
-"""Figures 4.13 to 4.23 and 4.44 to 4.46 of the WTLS thesis, simulated beside its model.
+"""Figures 4.13 to 4.23 and 4.44 to 4.46 of the WTLS thesis, simulated and compared with its model.
 
     python -m tools.thesis_queue     prints the table of docs/validation/thesis-queue.md
 
-The thesis takes each message of a handshake as a customer of its own, drawn at random and independent of the
-others (equations 3.12 to 3.82), and lets a handshake wait once. What is simulated has the same server times:
-clients come one by one, at random; a client's flight is one datagram, whose messages the server works through
-at a stretch; a handshake waits whenever one of its flights does. It is simulated twice: with clients that
-take different times for their own part, and with clients that are exactly alike.
+In the thesis each message of a handshake is a separate customer, drawn at random and independent of the
+others (equations 3.12 to 3.82), and a handshake waits once. The simulation has the same server times, but
+clients arrive as a Poisson process; a client's flight is one datagram, whose messages the server processes
+without interruption; and a handshake waits whenever one of its flights does. It is simulated twice: with
+clients whose own times differ, and with clients that are exactly alike.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from shakedown.prediction.spec import message_spec, work_spec
 from shakedown.schema.base import Side
 
 CLIENTS = {0.5: 4_000, 0.9: 16_000}
-"""Of a replication by load; fewer at a load that is forgotten sooner."""
+"""Clients in a replication by load; at a lower load fewer are sufficient."""
 
 REPLICATIONS = 10
 ONE_WAY_S = 0.391
-"""Of the thesis's CSD line."""
+"""One-way delay of the thesis's CSD line."""
 
 APART = 20.0
-"""Clients that differ need up to so many busy periods longer than the fastest for their part."""
+"""Range of the clients' own times in the first simulation, in busy periods of the server."""
 
 
 @dataclass(frozen=True)
 class Curve:
-    """One curve of one figure: certificates mixed by share, at the thesis's own server times."""
+    """One curve of one figure: certificates mixed by share, with the thesis's server times."""
 
     figure: str
     name: str
@@ -60,7 +60,7 @@ class Point:
 
 
 def curves(thesis: Thesis) -> Iterator[Curve]:
-    """All of 4.13 to 4.23; what is drawn again in 4.44 to 4.46 is that of 4.17 to 4.19."""
+    """All curves of 4.13 to 4.23; 4.44 to 4.46 contain those of 4.17 to 4.19 again."""
     both: tuple[tuple[Authentication, int], ...] = (("mutual", 12), ("serverauth", 19))
     for authentication, before in both:
         for group in GROUPS:
@@ -72,7 +72,7 @@ def curves(thesis: Thesis) -> Iterator[Curve]:
 
 
 def simulate(thesis: Thesis, curve: Curve, load: float) -> Point:
-    """A curve's waits where the server is so busy with what the thesis queues."""
+    """A curve's waits at a utilisation of the server by the queued messages."""
     model = queue(thesis, curve.authentication, curve.cases, curve.shares)
     work_s = model.first_s * model.messages
     return Point(
@@ -127,7 +127,7 @@ def _clients(
 
 
 def table(points: Sequence[Point], thesis: Thesis) -> Iterator[str]:
-    """A line a figure: what the model says at 50 and 90 %, and what is simulated as a multiple of it."""
+    """One line per figure: the model at 50 and 90 %, and the simulated waits as multiples of it."""
     yield (
         "| figure | curves | model at 50 % (ms) | simulated, clients differ | alike | model at 90 % (ms) "
         "| differ | alike |"
@@ -172,7 +172,7 @@ def _span(numbers: Sequence[float]) -> str:
 
 
 def main() -> None:
-    """Simulates and prints the table."""
+    """Simulate, and print the table."""
     thesis = Thesis(load(SLUG))
     points = [simulate(thesis, curve, at) for curve in curves(thesis) for at in CLIENTS]
     print("\n".join(table(points, thesis)))

@@ -64,7 +64,7 @@ class Exchanged:
 
     Attributes:
         round_trips: Access-Requests, each answered.
-        fragments: EAP-TLS packets that hold TLS.
+        fragments: EAP-TLS packets that contain TLS data.
         eap_bytes, radius_bytes: sizes of the EAP packets, and of the RADIUS packets that contain them.
     """
 

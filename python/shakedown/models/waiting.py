@@ -83,7 +83,7 @@ class Wait:
 
 
 def mg1_wait(rate_per_s: float, service: Service) -> Wait | None:
-    """The wait in M/G/1 as a distribution, or None where there is no steady state."""
+    """The wait in M/G/1 as a distribution; None without a steady state."""
     rho = rate_per_s * service.mean_s
     if rho >= 1.0:
         return None
@@ -102,7 +102,7 @@ def mg1_wait(rate_per_s: float, service: Service) -> Wait | None:
 
 
 def mgc_wait(rate_per_s: float, service: Service, workers: int = 1) -> Wait | None:
-    """The wait in M/G/c as a distribution, or None where there is no steady state; exact for one worker."""
+    """The wait in M/G/c as a distribution; None without a steady state; exact for one worker."""
     if workers == 1:
         return mg1_wait(rate_per_s, service)
     faster = mg1_wait(rate_per_s, Service(service.points_s / workers, service.weights))

@@ -4,9 +4,9 @@
     (palm,) = papers.reproduce(["wtls-palm"])
     palm.claims()["wp-013"].verdict
 
-``load`` reads the published figures, ``verdicts`` compares, ``replication`` measures; one package a paper
-says what each claim, cell and figure is computed from; ``draw`` and ``page`` show it; ``write`` puts it
-all in a folder.
+``load`` reads the published figures, ``verdicts`` compares, ``replication`` measures. One package per paper
+defines how each claim, cell and figure is computed; ``drawing`` and ``page`` present the results; ``write``
+saves them in a folder.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MODULES = {
     "ssl-pda": "pda",
     "aka-ssl": "aka",
 }
-"""The papers by their short names, each with the package that knows it."""
+"""The papers by their short names, with their packages."""
 
 ALL = "all"
 
@@ -48,7 +48,7 @@ def names(name: str) -> list[str]:
 
 
 def find(name: str) -> Paper:
-    """One paper's module, imported when asked for."""
+    """One paper's definition; its package is imported on first use."""
     module = import_module(f"{__name__}.{MODULES[names(name)[0]]}")
     found: Paper = module.PAPER
     return found
@@ -61,12 +61,12 @@ def reproduce(
     measured: Replication | None = None,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> list[Reproduction]:
-    """Reproduces papers: computes from their own inputs, measures the modern rerun, and gives verdicts.
+    """Reproduce papers: compute from their own inputs, measure the modern rerun, and give verdicts.
 
     Args:
         wanted: short names of papers, or ``all``.
         repeat: handshakes of each suite.
-        measured: figures measured before, in place of measuring now.
+        measured: figures measured earlier, which replace a measurement.
         progress: called with the work done, the total, and the next suite.
     """
     from shakedown.papers import replication as measuring

@@ -1,4 +1,4 @@
-"""A figure of a paper, drawn or waiting."""
+"""A figure of a paper, drawn or waiting for a missing part."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from shakedown.reporting.charts.parts import Values, title_of
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure of a paper, drawn or waiting.
+    """A figure of a paper, drawn or waiting for a missing part.
 
     Attributes:
-        note: where its figures come from, and what was never published.
-        definition: Vega-Lite, or None for a figure that waits.
-        waits_for: the part that is missing, empty where nothing is.
+        note: the source of its figures, and what was never published.
+        definition: Vega-Lite, or None if it waits.
+        waits_for: the missing part; empty if nothing is missing.
     """
 
     number: str
@@ -29,7 +29,7 @@ class Drawing:
 
     @property
     def name(self) -> str:
-        """The figure's file name without its ending."""
+        """The figure's file name without its extension."""
         number = self.number.translate(str.maketrans(". ", "--", "()"))
         return f"{self.slug}-figure-{number}"
 
@@ -38,7 +38,7 @@ class Drawing:
         return f"{'Figures' if ' ' in self.number else 'Figure'} {self.number}: {self.title}"
 
     def figure(self) -> Figure:
-        """The chart as a figure. Raises `ValueError` for one that waits."""
+        """The chart as a figure. Raises `ValueError` if it waits for a missing part."""
         definition = self.definition
         if definition is None:
             raise ValueError(f"{self.name} waits for {self.waits_for}")
@@ -49,5 +49,5 @@ class Drawing:
 
 
 def waiting(number: str, title: str, waits_for: str) -> Drawing:
-    """A figure that is listed, and drawn when its part is there."""
+    """A figure that is listed, and drawn only when the missing part is available."""
     return Drawing(number, title, "", "measured", waits_for=waits_for)

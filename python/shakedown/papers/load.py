@@ -1,4 +1,4 @@
-"""The papers' published figures as they are kept in ``data/``: citation, claims, tables."""
+"""The papers' published figures in ``data/``: citation, claims, tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DATA = Path(__file__).parent / "data"
 
 @dataclass(frozen=True)
 class Claim:
-    """One checkable statement of a paper, as ``claims.csv`` has it."""
+    """One checkable statement of a paper, a row of ``claims.csv``."""
 
     id: str
     section: str
@@ -33,7 +33,7 @@ class Published:
     rows: tuple[dict[str, str], ...]
 
     def one(self, **where: str) -> dict[str, str]:
-        """The row with these values; KeyError where there is none."""
+        """The row with these values; KeyError if there is none."""
         for row in self.rows:
             if all(row[key] == value for key, value in where.items()):
                 return row
@@ -45,7 +45,7 @@ class Published:
 
 @dataclass(frozen=True)
 class PaperData:
-    """All that is kept of one paper."""
+    """All data of one paper."""
 
     slug: str
     about: dict[str, Any]

@@ -1,4 +1,4 @@
-"""A page for each paper: a story written once, with every figure in it computed, and all tables behind it."""
+"""A page for each paper: a fixed text with computed figures, and all tables."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def page(reproduction: Reproduction) -> str:
 
 
 def index(reproductions: Sequence[Reproduction]) -> str:
-    """The page that leads to the others."""
+    """The page that links to the others."""
     rows = []
     for one in reproductions:
         drawings = one.drawings()
@@ -67,7 +67,7 @@ def index(reproductions: Sequence[Reproduction]) -> str:
 def _render(name: str, names: dict[str, Any]) -> str:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    # Markdown for people, not HTML from strangers: nothing is escaped.
+    # The output is Markdown from trusted texts, so nothing is escaped.
     environment = Environment(
         loader=FileSystemLoader(PAGES),
         undefined=StrictUndefined,
@@ -87,7 +87,7 @@ def _provenance(machine: str, date: str) -> str:
 
 
 class _Story:
-    """What a page's story may call: all public methods."""
+    """The methods that a page's template may call: all public ones."""
 
     def __init__(self, reproduction: Reproduction) -> None:
         self._all = reproduction
@@ -105,7 +105,7 @@ class _Story:
         return self._claims[claim].reason
 
     def modern_rerun(self, claim: str) -> str:
-        """What a modern rerun gives for a claim, or that it was not measured."""
+        """The modern rerun's figure for a claim, or that it was not measured."""
         for row in self._all.modern_rerun():
             if row.item.startswith(f"claim {claim} "):
                 return "not measured" if row.replication is None else figure_text(row.replication)
@@ -129,7 +129,7 @@ class _Story:
         return f"![{drawing.heading}](figures/{drawing.name}.svg)\n\n*{drawing.note}*"
 
     def figures(self) -> str:
-        """The figures that the story has not shown."""
+        """The figures that the text does not contain."""
         rest = [drawing for number, drawing in self._drawings.items() if number not in self._shown]
         return "\n\n".join(self._one_figure(drawing) for drawing in rest)
 
@@ -165,7 +165,7 @@ class _Story:
         return markdown_table(["claim", "what", "printed", "modern rerun", "verdict", "remark"], rows)
 
     def lines(self, start: str) -> str:
-        """Rows whose item starts so: a line for each item, a column for each quantity."""
+        """Rows whose item starts with this text: a line for each item, a column for each quantity."""
         rows = [row for row in self._all.rows if row.item.startswith(start)]
         columns = list(dict.fromkeys(f"{row.quantity} ({row.unit})" for row in rows))
         lines: dict[str, dict[str, str]] = {}
@@ -176,7 +176,7 @@ class _Story:
         return markdown_table(["", *columns], body)
 
     def side_by_side(self, **items: str) -> str:
-        """The same cells computed in several ways: a line for each, the printed figure first."""
+        """The same cells computed in several ways: a line for each, with the printed figure first."""
         lines: dict[str, list[str]] = {}
         for start in items.values():
             for row in self._all.rows:
@@ -188,11 +188,11 @@ class _Story:
         return markdown_table(head, list(lines.values()))
 
     def tables(self) -> str:
-        """Every result table: printed and ours, cell by cell."""
+        """Every result table: printed and computed figures, cell by cell."""
         return self._pivots(self._all.cells("modelled"))
 
     def ratios(self) -> str:
-        """Every result table against what was measured here."""
+        """Every result table compared with measurements on this machine."""
         return self._pivots([row for row in self._all.cells("measured") if row.replication is not None])
 
     def _pivots(self, cells: Sequence[Row]) -> str:
@@ -204,14 +204,14 @@ class _Story:
 
 
 def _why(row: Row) -> str:
-    """A row's reason, with its interval where it was measured."""
+    """A row's reason, with its interval if it was measured."""
     if row.interval is None or row.interval[0] == row.interval[1]:
         return row.reason
     return f"{row.reason}; from {figure_text(row.interval[0])} to {figure_text(row.interval[1])}"
 
 
 def _printed(row: Row, figure: str) -> str:
-    """What a paper prints, with what difference agrees where that is not its digits'."""
+    """A printed figure, with its tolerance unless that is the precision of its digits."""
     tolerance = row.tolerance or ""
     if row.verdict == UNTESTABLE or tolerance in ("", "exact", "none"):
         return figure
@@ -258,7 +258,7 @@ def _pivot(name: str, rows: Sequence[Row]) -> str:
 
 
 def _stand_beside(rows: Sequence[Row]) -> bool:
-    """Whether all are other machines' figures, without a verdict."""
+    """Whether all rows have figures of other machines, without a verdict."""
     return all(row.verdict == UNTESTABLE and row.replication is not None for row in rows)
 
 

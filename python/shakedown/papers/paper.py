@@ -1,4 +1,4 @@
-"""What every reproduced paper has: what it measures, its checks, its cells, its figures."""
+"""The common parts of reproduced papers: suites to measure, checks, cells, figures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from shakedown.schema.replication import Kind, Row
 
 @dataclass(frozen=True)
 class ModernRerun:
-    """A claim's further row: what it measures here, and its verdict once it is measured."""
+    """A further row of a claim: the measured quantity, and the check that gives its verdict."""
 
     claim_id: str
     quantity: str
@@ -35,10 +35,10 @@ class Paper:
         suites: handshakes that are measured for it.
         checks: a check for each claim.
         cells: rows for the cells of its result tables, from its own inputs.
-        modern_rerun: further rows of claims, measured here.
-        measured_cells: rows that set cells against ratios measured here.
+        modern_rerun: further rows of claims, measured on this machine.
+        measured_cells: rows that compare cells with ratios measured on this machine.
         transfers: bulk data that is measured for it.
-        words: pieces of text for its page.
+        words: texts for its page.
     """
 
     slug: str
@@ -54,7 +54,7 @@ class Paper:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A paper repeated: its data, what was measured for it, and all rows."""
+    """A reproduced paper: its data, its measurements, and all rows."""
 
     paper: Paper
     data: PaperData
@@ -77,7 +77,7 @@ class Reproduction:
         return [row for row in self.rows if not row.claim_id and row.kind == kind and not _is_rerun(row)]
 
     def modern_rerun(self) -> list[Row]:
-        """The further rows of claims: what a modern rerun gives."""
+        """The further rows of claims, from the modern rerun."""
         return [row for row in self.rows if _is_rerun(row)]
 
 
@@ -88,9 +88,9 @@ def _is_rerun(row: Row) -> bool:
 def reproduce(
     paper: Paper, data: PaperData, replication: Replication, variants: Sequence[Replication] = ()
 ) -> Reproduction:
-    """Repeats a paper: a row for each claim, each cell, and each claim that can be measured here.
+    """Reproduce a paper: a row for each claim, each cell, and each claim that can be measured here.
 
-    ``variants`` are what else was measured might be (``variants.variants``).
+    ``variants`` are other possible results of the measurement (``variants.variants``).
     """
     checks = paper.checks(data, replication)
     strangers = set(checks) ^ set(data.claims)

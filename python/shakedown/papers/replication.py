@@ -31,10 +31,10 @@ from shakedown.schema.base import SIDES, Side, opposite
 from shakedown.schema.measured import Machine, Measurement, Samples
 
 ROUNDS = 15
-"""Rounds of measurement: all suites in turn, so that a disturbance affects one round of each."""
+"""Rounds of measurement: all suites in turn, so that other work of the machine affects one round of each."""
 
 MIN_ROUNDS = 6
-"""With fewer, halves of a run are too little for a verdict."""
+"""With fewer rounds, halves of a run are too short for a verdict."""
 
 MAX_ROUNDS = 10_000
 FORMAT = "shakedown papers, measured in rounds"
@@ -53,7 +53,7 @@ class MessageCost:
 class Part:
     """Work of one side in a message, or outside any (None).
 
-    Without an `operation` it is all that is no public-key operation; the operation `prf` is part of that.
+    Without an `operation` it is all work except public-key operations; the operation `prf` is part of that.
     """
 
     side: Side
@@ -103,7 +103,7 @@ class Cost:
         return self._sum(side, lambda one: one.message == number)
 
     def at(self, side: Side, name: str, sender: Side | None = None) -> float:
-        """One side's time in messages of a name, in µs; of one sender where it is given."""
+        """One side's time in messages of a name, in µs; only those of `sender` if given."""
         return sum(
             self.message_us(side, number)
             for number, message in enumerate(self.messages)
@@ -122,11 +122,11 @@ class Cost:
         )
 
     def class_us(self, side: Side, kind: str) -> float:
-        """One side's time in public-key operations of a class, or for ``common`` in all the rest."""
+        """One side's time in public-key operations of a class, or for ``common`` in all other work."""
         return self._sum(side, lambda one: one.kind == kind)
 
     def master_secret_us(self, side: Side) -> float:
-        """The PRF's work in the message that completes this side's key exchange."""
+        """The PRF's work in the messages that complete this side's key exchange."""
         homes = {
             one.message
             for one in self.parts
@@ -140,14 +140,14 @@ class Cost:
         )
 
     def flight_bytes(self) -> list[tuple[Side, float]]:
-        """The runs of bytes of one sender."""
+        """The bytes of each run of messages of one sender."""
         runs = groupby(self.messages, key=lambda message: message.sender)
         return [(sender, sum(message.size_bytes for message in run)) for sender, run in runs]
 
 
 @dataclass(frozen=True)
 class Bulk:
-    """A transfer after a handshake, from server to client: its bytes, and what it took each side."""
+    """A transfer after a handshake, from server to client: its bytes, and each side's time."""
 
     suite: str
     link: str
@@ -170,7 +170,7 @@ class Replication:
     seconds: float = 0.0
 
     def all(self, suites: Sequence[str]) -> list[Cost] | None:
-        """What these suites cost, in their order, or None where one is missing."""
+        """The costs of these suites, in their order; None if one is missing."""
         found = [self.costs[suite] for suite in suites if suite in self.costs]
         return found if len(found) == len(suites) else None
 
@@ -184,7 +184,7 @@ class Replication:
         return ""
 
     def transfers(self, suite: str, link: str, sizes_bytes: Sequence[int]) -> list[Bulk] | None:
-        """What transfers of these sizes took, or None where one is missing."""
+        """The transfers of these sizes; None if one is missing."""
         found = [self.bulks[key] for size in sizes_bytes if (key := (suite, link, size)) in self.bulks]
         return found if len(found) == len(sizes_bytes) else None
 
@@ -207,7 +207,7 @@ def _least(costs: Sequence[Cost]) -> Cost:
     parts = []
     for same in zip(*(cost.parts for cost in costs), strict=True):
         us = min(one.us for one in same)
-        # What operations leave of a message's time can be below 0, because both are rounded.
+        # The rest of a message's time without its operations can be below 0, because both are rounded.
         parts.append(replace(same[0], us=us if same[0].message is None else max(0.0, us)))
     return replace(costs[0], parts=tuple(parts))
 
@@ -238,7 +238,7 @@ def _pooled(costs: Sequence[Cost]) -> list[Cost]:
 
 
 def summarise(measured: Measurement) -> Cost:
-    """Reduces a measurement: the minimum of each part over its repetitions."""
+    """Reduce a measurement to the minimum of each part over its repetitions."""
     repetitions = len(measured.handshake.client_us.samples or ())
     least = _least([_repetition(measured, number) for number in range(repetitions)])
     return replace(least, parts=tuple(replace(one, us=round(one.us, 3)) for one in least.parts))
@@ -282,7 +282,7 @@ def _cost(
     sides_us: Mapping[Side, float],
     operations: Sequence[Part],
 ) -> Cost:
-    """A cost from whole times: of generating and processing each message, and of each side."""
+    """A cost from total times: of generating and processing each message, and of each side."""
     rest_us: dict[tuple[Side, int | None], float] = {(side, None): sides_us[side] for side in SIDES}
     for number, (message, (generate_us, process_us)) in enumerate(zip(messages, messages_us, strict=True)):
         for side, us in ((message.sender, generate_us), (opposite(message.sender), process_us)):
@@ -302,7 +302,7 @@ def _figure(samples_us: Samples, number: int) -> float:
 
 @dataclass(frozen=True)
 class Transfers:
-    """Transfers to be measured: over each suite and link, in each size."""
+    """Transfers to measure: each suite over each link, in each size."""
 
     suites: tuple[str, ...]
     links: tuple[str, ...]
@@ -319,16 +319,16 @@ def measure(
     progress: Callable[[int, str], None] | None = None,
     kept: Callable[[Replication], None] | None = None,
 ) -> Replication:
-    """Measures suites on this machine; a suite that cannot run is listed as missing, with the reason.
+    """Measure suites on this machine; a suite that cannot run is listed as missing, with the reason.
 
     Args:
-        suites: names of suites; each is measured once however often it is named.
-        repeat: handshakes of each suite, spread over the rounds; no more rounds than these.
-        transfers: bulk data to be measured after handshakes.
+        suites: names of suites; each is measured once, even if it is named several times.
+        repeat: handshakes of each suite, divided among the rounds; the number of rounds is at most this.
+        transfers: bulk data to measure after handshakes.
         rounds: number of times that every suite is measured, all suites in turn.
-        minutes: begin no round that would end later, going by the longest so far; the first always runs.
+        minutes: begin no round that would end later, judged by the longest so far; the first always runs.
         progress: called with the number of ``rounds`` × suites done, and the suite's name.
-        kept: given all whole rounds so far, after each.
+        kept: called after each round with all complete rounds so far.
     """
     begun = perf_counter()
     wanted = list(dict.fromkeys(suites))
@@ -365,7 +365,7 @@ def measure(
 
 
 def _whole(rounds: Sequence[Replication], missing: dict[str, str]) -> Replication:
-    """Rounds as one, without what is missing from any of them."""
+    """Rounds as one, without suites that are missing from any of them."""
     for one in rounds:
         one.missing = missing
         for suite in missing:
@@ -385,7 +385,7 @@ TRANSFERS_EACH = 5
 def _measure_transfers(
     replication: Replication, missing: dict[str, str], suite: str, wanted: Transfers
 ) -> None:
-    """Open and protected links in turn, so that a disturbance affects both."""
+    """Measure open and protected links in turn, so that other work of the machine affects both."""
     for link in wanted.links:
         if suite in missing:
             return
@@ -406,7 +406,7 @@ def _measure_transfers(
 
 @contextmanager
 def _failure_noted(missing: dict[str, str], suite: str) -> Iterator[None]:
-    """Notes why a suite cannot run; raises all other errors."""
+    """Record why a suite cannot run; all other errors are raised."""
     try:
         yield
     except Exception as error:
@@ -416,12 +416,12 @@ def _failure_noted(missing: dict[str, str], suite: str) -> Iterator[None]:
 
 
 def save(replication: Replication, path: Path) -> None:
-    """Writes measured figures in place of older ones. Raises `InputError`."""
+    """Write measured figures; an existing file is replaced. Raises `InputError`."""
     write(path, saved(replication), replace=True)
 
 
 def saved(replication: Replication) -> str:
-    """Measured figures as JSON, one suite and round a line."""
+    """Measured figures as JSON, one suite and round per line."""
     lines = [
         json.dumps({"suite": suite, "missing": why}) for suite, why in sorted(replication.missing.items())
     ]
@@ -463,7 +463,7 @@ def saved(replication: Replication) -> str:
 
 
 def load(path: Path) -> Replication:
-    """Reads what `save` wrote. Raises `InputError` in one line where the file is not that."""
+    """Read a file of `save`. Raises `InputError` with one line for any other file."""
     text = read_text(path, MAX_TRACES_BYTES, "file of measured figures")
     try:
         head, *lines = text.splitlines() or [""]

@@ -1,4 +1,4 @@
-"""The rows of a reproduction: for each claim, each cell of a result table, each of the modern rerun."""
+"""The rows of a reproduction: for each claim, each cell of a result table, and each of the modern rerun."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ VERDICTS: tuple[Verdict, ...] = (AGREES, DIFFERS, UNDECIDED, UNTESTABLE)
 
 PAPERS_OWN = "the paper's own figures"
 MEASURED_HERE = "handshakes of the modern rerun"
-"""What a verdict depends on."""
+"""The data on which a verdict depends."""
 
 PRIMITIVE_OFF = 0.05
-"""By what share a public-key primitive's cost differs between runs, relative to the others'."""
+"""Relative difference of a public-key primitive's cost between runs, compared with the other primitives."""
 
 COMMON_OFF = 0.12
-"""The same of all other work of one side in one suite, and of a transfer."""
+"""The same for all other work of one side in one suite, and for a transfer."""
 
 RULE = f"""\
 A verdict compares one figure with one statement of a paper, in the unit of the statement.

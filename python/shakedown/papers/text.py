@@ -1,4 +1,4 @@
-"""Reproductions as text for people: tables on a terminal, and the pieces that pages share."""
+"""Reproductions as text: tables on a terminal, and parts that pages share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shakedown.reporting.columns import ALWAYS, USUAL, Column, label
 
 
 def figure_text(value: float | str | None) -> str:
-    """A figure as tables show it: five digits at most, a dash for none."""
+    """A figure for tables: five digits at most, a dash for None."""
     if value is None:
         return "–"
     return value if isinstance(value, str) else f"{value:.5g}"
@@ -28,7 +28,7 @@ CLAIMS = (
 
 
 def claim_rows(reproduction: Reproduction) -> Iterator[dict[str, str]]:
-    """Every claim: what was printed, what follows, the verdict."""
+    """Every claim: the printed figure, the computed figure, the verdict."""
     for claim, row in reproduction.claims().items():
         modelled = row.kind == "modelled" or row.verdict == UNTESTABLE
         yield {
@@ -61,7 +61,7 @@ SUMMARY = (
 
 
 def summary_rows(reproductions: Sequence[Reproduction]) -> Iterator[dict[str, object]]:
-    """Verdicts by paper, and how many figures are drawn."""
+    """Verdicts by paper, and the number of figures drawn."""
     for one in reproductions:
         drawings = one.drawings()
         waiting = sum(1 for drawing in drawings if drawing.waits_for)
@@ -77,7 +77,7 @@ def summary_rows(reproductions: Sequence[Reproduction]) -> Iterator[dict[str, ob
 
 
 def verdict_counts(reproductions: Sequence[Reproduction]) -> list[str]:
-    """Verdicts counted, as ``14 / 6 / 0 / 2``: of claims, of cells, and of the modern rerun's of both."""
+    """Numbers of verdicts, as ``14 / 6 / 0 / 2``: of claims, of cells, and of the modern rerun of both."""
     parts = [
         (one.claims().values(), one.cells(), one.modern_rerun(), one.cells("measured"))
         for one in reproductions

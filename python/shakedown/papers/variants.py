@@ -1,12 +1,13 @@
-"""Variants of the measured figures: halves of the rounds, and costs that another run could give. Two runs on
-one machine differ, for example if one of them runs beside other work. Mostly whole kinds of work differ
-together, because other work slows multiplications of long numbers less or more than table look-ups in a
-cache. So the primitives keep their cost relative to each other within `PRIMITIVE_OFF`, whichever suite they
-are in, and what a side does besides within `COMMON_OFF`; a verdict on something measured holds only if it
-does for all these variants.
+"""Variants of the measured figures: halves of the rounds, and costs that another run could give.
 
-Both figures are the spread between repeated runs, quiet and loaded: the greatest 95th percentile of any two,
-the machine's pace taken out, rounded up to whole per cent; no verdict enters them.
+Two runs on one machine differ, for example if one of them runs beside other work. Mostly whole kinds of work
+differ together, because other work slows multiplications of long numbers by another factor than table
+look-ups in a cache. In a variant, primitives therefore keep their relative costs within `PRIMITIVE_OFF`, in
+all suites, and a side's other work within `COMMON_OFF`. A verdict on a measurement is given only if it holds
+for all variants.
+
+Both figures are the spread between repeated runs, quiet and loaded: the largest 95th percentile of any two,
+corrected for the machine's speed, rounded up to whole per cent. They do not depend on any verdict.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from shakedown.papers.replication import MIN_ROUNDS, Cost, Part, Replication, su
 from shakedown.papers.rows import COMMON_OFF, PRIMITIVE_OFF
 
 PATTERNS = 56
-_ALIKE = 24  # of them, patterns in which suites that differ in numbers alone are off alike
+_ALIKE = 24  # of them, patterns in which suites that differ only in numbers have the same sign
 _KINDS = ("key", "signature", "common")
 
 
@@ -34,11 +35,11 @@ def variants(replication: Replication) -> list[Replication]:
 
 
 def shifted(replication: Replication, pattern: int) -> Replication:
-    """All costs a little higher or lower, each kind of work by a sign of its own.
+    """All costs a little higher or lower, with a sign for each kind of work.
 
-    The first patterns are the ways in which classes of work can be off together; the others draw each
-    primitive's sign, and that of each suite's and side's other work, from its name: the same in every run. In
-    the last of them sizes of keys and sides do not count, for statements about all sizes.
+    The first patterns are the combinations of signs of the classes of work. The others derive the sign of
+    each primitive, and of each suite's and side's other work, from its name, so it is the same in every run.
+    The last of them ignore sizes of keys and sides, for statements about all sizes.
     """
     costs = {suite: _shifted(cost, pattern) for suite, cost in replication.costs.items()}
     bulks = {

@@ -1,7 +1,7 @@
-"""Verdicts: a computed figure against a claim or a printed cell, under the tolerance that was set beforehand.
+"""Verdicts: a computed figure compared with a claim or a printed cell, under a tolerance set beforehand.
 
-A check is made where the figure is computed and meets its claim later, so that the claim's value and
-tolerance are read from the paper's data in one place and nowhere else.
+A check is created where the figure is computed, and applied to its claim later, so that the claim's value and
+tolerance are read from the paper's data in one place only.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from shakedown.schema.replication import Row, Verdict
 
 
 def combined(whole: Row, others: Sequence[Row]) -> Row:
-    """What was measured, and the same by each variant: it agrees or differs only if all do. A row without a
-    verdict has its interval all the same.
+    """The row of a measured claim with the results of all variants: it agrees or differs only if all do. A
+    row without a verdict also has an interval.
 
-    Variants that differ on both sides of what was published enclose it, and decide nothing.
+    Variants on both sides of the published value are undecided.
     """
     if whole.kind != "measured":
         return whole
@@ -46,7 +46,7 @@ def _interval(figures: Sequence[float | str | None]) -> tuple[float, float] | No
 
 
 def _decided(every: Sequence[Row]) -> Verdict:
-    """The verdict of them all, if there is one; a figure without any variant decides nothing."""
+    """The common verdict of all rows; without variants a figure is undecided."""
     reached = {one.verdict for one in every}
     if len(every) < 2 or len(reached) > 1:
         return UNDECIDED
@@ -62,7 +62,7 @@ _NUMBER = r"[-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?"
 def published_values(text: str) -> list[tuple[float, float]]:
     """The numbers of a claim's value: each a range, of one point for a plain number.
 
-    ``65..87`` is one range, ``6..13; 6..57`` two, ``16; 41.5`` two points; orders and words hold none.
+    ``65..87`` is one range, ``6..13; 6..57`` two, ``16; 41.5`` two points; orders and words contain none.
     """
     found = []
     for part in re.split(r";|->", text):
@@ -99,7 +99,7 @@ def allowance(tolerance: str, published: float, text: str) -> float:
 
 
 def measured(check: Check) -> Check:
-    """The same of handshakes measured here, whose verdict holds only if it does for all variants."""
+    """The same check for handshakes measured here, whose verdict must hold for all variants."""
     return lambda claim: structs.replace(check(claim), kind="measured", depends_on=MEASURED_HERE)
 
 
@@ -114,10 +114,9 @@ def numbers(replication: Sequence[float], reason: str) -> Check:
 
 
 def spans(replication: Sequence[tuple[float, float]], reason: str) -> Check:
-    """Several ranges: the ends of each against the ends published, or both ends inside a published point's
-    tolerance.
+    """Several ranges: the ends of each compared with the published ends, or both ends with a published point.
 
-    A figure of ours without a range may lie anywhere in a published range.
+    A figure of ours without a range may be anywhere in a published range.
     """
 
     def check(claim: Claim) -> Row:
@@ -141,7 +140,7 @@ def spans(replication: Sequence[tuple[float, float]], reason: str) -> Check:
 
 
 def _apart(low: float, high: float, ours_low: float, ours_high: float) -> list[tuple[float, float]]:
-    """Differences that count, each with the published figure it is measured against."""
+    """The differences that count, each with the published figure to which it refers."""
     if ours_low == ours_high and low != high:
         nearest = min(max(ours_low, low), high)
         return [(ours_low - nearest, nearest)]
@@ -149,7 +148,7 @@ def _apart(low: float, high: float, ours_low: float, ours_high: float) -> list[t
 
 
 def within(low: float, high: float, reason: str) -> Check:
-    """Our range must lie inside the published range, each end with the claim's tolerance."""
+    """Our range must be inside the published range, each end with the claim's tolerance."""
 
     def check(claim: Claim) -> Row:
         ((least, most),) = published_values(claim.value)
@@ -163,7 +162,7 @@ def within(low: float, high: float, reason: str) -> Check:
 
 
 def holds(condition: bool, replication: float | str, reason: str) -> Check:
-    """An order or a threshold: it holds or it does not.
+    """An order or a threshold, which holds or does not hold.
 
     If the claim's value and ours are numbers, the row also has the difference.
     """
@@ -181,14 +180,14 @@ def holds(condition: bool, replication: float | str, reason: str) -> Check:
 
 
 def untestable(reason: str) -> Check:
-    """Nothing decides it."""
+    """A check without a verdict."""
     return lambda claim: _row(claim, None, None, UNTESTABLE, reason)
 
 
 def _row(
     claim: Claim, replication: float | str | None, difference: float | None, verdict: Verdict, reason: str
 ) -> Row:
-    """The row of a claim; its paper is named where all rows of one are together (`paper.reproduce`)."""
+    """The row of a claim; `paper.reproduce` adds the paper's name."""
     values = published_values(claim.value)
     plain = len(values) == 1 and values[0][0] == values[0][1] and re.fullmatch(_NUMBER, claim.value.strip())
     return Row(
@@ -221,7 +220,7 @@ def cell_row(
     tolerance: str,
     reason: str,
 ) -> Row:
-    """The row of a table's cell. Where there is no ``replication``, nothing decides it."""
+    """The row of a table's cell; without a ``replication`` it has no verdict."""
     if replication is None or math.isnan(replication):
         tolerance, check = "", untestable(reason)
     else:
@@ -231,12 +230,12 @@ def cell_row(
 
 
 def input_row(item: str, quantity: str, unit: str, printed: str, reason: str) -> Row:
-    """The row of a cell that is an input, which nothing else in the paper decides."""
+    """The row of a cell that is an input, which cannot be computed from the rest of the paper."""
     return cell_row(item, quantity, unit, printed, None, "", reason)
 
 
 def beside(row: Row) -> Row:
-    """A cell's row without a verdict: the figures of the paper's machine and of another one."""
+    """A cell's row without a verdict: the figures of the paper's machine and of this one."""
     if row.replication is None:
         return row
     return structs.replace(row, tolerance=None, verdict=UNTESTABLE, reason=f"{row.reason}; {OTHER_MACHINES}")

@@ -4,7 +4,7 @@ README.md            the papers and their verdicts
 PAPER.md             one page for each paper
 figures/             every figure, as NAME.svg, NAME.png, NAME.csv
 rows.json, rows.csv  every comparison
-measured.jsonl       what was measured here, to be used again
+measured.jsonl       the measurements on this machine, for later use
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ACCEPTED = "another --out, or --force"
 
 
 def check(names: Sequence[str], folder: Path) -> None:
-    """Refuses a folder that holds what would be written for these papers, before anything is measured."""
+    """Refuse a folder that contains files of these papers, before anything is measured."""
     there = [*(f"{name}.md" for name in names), "rows.json", "rows.csv", MEASURED]
     if len(names) > 1:
         there.append("README.md")
@@ -46,17 +46,17 @@ def write(
     replace: bool = False,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> list[Path]:
-    """Writes everything.
+    """Write everything.
 
     Args:
         reproductions: what to write.
-        folder: made where it does not exist.
-        pages_only: pages and SVG figures alone, as the documentation has them.
-        replace: whether files may be replaced that are there already.
+        folder: created if it does not exist.
+        pages_only: only pages and SVG figures, as in the documentation.
+        replace: whether existing files may be replaced.
         progress: called with the figures drawn, their total, and the next one.
 
     Raises:
-        InputError: where files are there that may not be replaced, or the folder cannot be written.
+        InputError: if files exist that may not be replaced, or the folder cannot be written.
     """
     figures = folder / "figures"
     contents: dict[Path, str | bytes] = {}
@@ -92,7 +92,7 @@ def write(
 
 
 def _put(contents: Mapping[Path, str | bytes], folder: Path, replace: bool) -> None:
-    """All of it, or nothing that was not there."""
+    """Write all files, or none: new ones are removed after an error."""
     with made_folders(folder / "figures"):
         for path in contents:
             check_free(path, replace, ACCEPTED)

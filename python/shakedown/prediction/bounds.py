@@ -1,4 +1,4 @@
-"""Figures with their uncertainty, as rows have them (`shakedown.schema.base.Bounds`)."""
+"""Figures with their uncertainty, in the form of rows (`shakedown.schema.base.Bounds`)."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ ENOUGH, LIMIT = 6, 30
 """Valid rounds that each suite needs, and the number of rounds after which measuring ends without them."""
 REPEAT = 40
 ATTEMPTS = 3
-"""At a load during which other programs may use all processors."""
+"""Attempts at a load, because other programs may use all processors during one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Speeds:
     client: Speed = field(default_factory=Speed)
 
     def of(self, side: Side) -> Speed:
-        """Of a side's processor while it is served."""
+        """The speed of a side's processor during a load."""
         return self.server if side == "server" else self.client
 
     def are_enough(self, rounds: Sequence[Served]) -> bool:

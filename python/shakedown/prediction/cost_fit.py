@@ -237,7 +237,7 @@ Held = list[tuple[Trial, Fit]]
 
 
 def held_out(builds: list[Build], found: list[Trial]) -> dict[str, Held]:
-    """Every figure held out with its board, and those of a library held out with all of it; all refitted."""
+    """Every figure held out with its board, and those of a library with all of it, refitted without these."""
     by_board = {board: Fit({}, fit_factors(found, board)) for board in {one.board for one in builds}}
     boards = [trial for trial in found if trial.hidden == BOARD]
     held: dict[str, Held] = {

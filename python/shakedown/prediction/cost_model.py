@@ -88,7 +88,7 @@ class Build:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The logarithm of a figure's seconds, ± `half`, and where it comes from.
+    """The logarithm of a figure's seconds, ± `half`, and its origin.
 
     ``base`` is the nearest own figure, or None. ``boards`` is the number of boards that have the primitive in
     the nearest class of builds with any, at ``level`` of `BUILD_LEVELS`. ``siblings``: other builds of the

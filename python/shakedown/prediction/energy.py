@@ -253,5 +253,5 @@ def terms(bearer: Bearer, *, from_idle: bool) -> str:
 
 
 def _stated(value: float, assumed: bool) -> str:
-    """A value as given by its source; an assumed value has two digits and a mark."""
+    """A value as given by its source; an assumed value has two digits and the mark ≈."""
     return f"≈ {float(f'{value:.2g}'):g}" if assumed else f"{value:g}"

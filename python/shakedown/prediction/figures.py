@@ -60,7 +60,7 @@ class Figure:
     deviation.
 
     Attributes:
-        time: None where the call has no cost figure.
+        time: None if the call has no cost figure.
         sd_s: standard deviation from call to call, not the figure's uncertainty.
         method: how it was obtained; empty for the device's own figure.
         cause: the name of the source of uncertainty; figures with the same cause share their error.

@@ -1,4 +1,4 @@
-"""Inputs that predictions, capacities and simulations share: the server, and where costs come from."""
+"""Inputs that predictions, capacities and simulations share: the server, and the sources of costs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ServerModel(_Checked):
 
 @dataclass(frozen=True)
 class Costs(_Checked):
-    """Where the costs of an estimate come from.
+    """The sources of the costs of an estimate.
 
     Attributes:
         traces: the recorded handshakes: a file of `measure --json` or `inspect --traces-out`; None: the

@@ -44,7 +44,7 @@ class Price:
         message_sd_s: standard deviations, by the same index; only of messages whose work varies.
         bases: seconds by basis.
         figures: rows naming every figure that is not the device's own.
-        without_cost: rows naming what has no figure; the total is then a lower bound.
+        without_cost: rows for the work without a figure; if there are any, the total is a lower bound.
         without_cost_high_s: upper bound of that work, infinite if there is none.
         connection: seconds of a TCP connection, kernel included; not in the total.
         connection_cause: its cause, as for parts.
@@ -386,7 +386,7 @@ class SidePricing:
         self.price.connection = self.work.network.of(seconds).plus(colder).scaled(*factor)
 
     def _of_software(self, part: Part) -> Part:
-        """Work other than public-key operations, with the server software's tickets."""
+        """Work other than public-key operations, scaled by the server software's factor."""
         software = self.software
         factor = AS_OURS if software is None else software.work_of(public_keys=self.public_keys)
         if software is None or factor == AS_OURS:
@@ -417,7 +417,7 @@ class SidePricing:
         self.price.without_cost.append({**work, "reason": "no stack's work on such a message was measured"})
 
     def _add(self, operation: Operation, part: Part, count: int | None = None) -> bool:
-        """Add a part with its calls, and return whether it is the device's own."""
+        """Add a part; note it with its calls, and return True, if it is not the device's own figure."""
         if part.time.high <= 0.0 and part.basis != "own":
             return False
         if not is_public_key(operation.triple[0]):

@@ -97,7 +97,7 @@ class Speed:
     def spread(self) -> float:
         """The factor by which such figures may be too high: the square, as work slows more than the loop.
 
-        Handshakes with public-key operations took 1.15 to 1.26 times as long where the loop took 1.14.
+        Handshakes with public-key operations took 1.15 to 1.26 times as long when the loop took 1.14.
         """
         return self.lowest**2
 

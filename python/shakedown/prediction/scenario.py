@@ -294,7 +294,7 @@ def scenario(
     inside_eap: Carried | None = None,
     from_idle: bool = False,
 ) -> Scenario:
-    """Load and estimate one scenario, with TCP or inside EAP, where the cost of a TCP connection is omitted.
+    """Load and estimate one scenario, with TCP, or inside EAP without the cost of a TCP connection.
 
     Raises `InputError` for unknown names, bad files, or devices without primitives.
     """

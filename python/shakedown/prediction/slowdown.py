@@ -23,7 +23,7 @@ def slowed(
     and `slowdown`, its ratio to the median in memory here.
 
     Raises `InputError` for a device that is unknown or faster than this machine, and for a suite that
-    cannot be estimated; the core's errors where it cannot be run.
+    cannot be estimated; the core's errors if it cannot run.
     """
     from shakedown import native
     from shakedown.prediction.predict import predict_rows

@@ -243,7 +243,7 @@ def tcp_spec(bearer: Bearer) -> dict[str, Any]:
 
 
 def _radio(power: BearerEnergy) -> dict[str, float | None]:
-    """The radio's power by state; set-up and tail are accounted apart (`prediction.energy`)."""
+    """The radio's power by state; set-up and tail are accounted separately (`prediction.energy`)."""
     found = structs.asdict(structs.replace(power, setup_j=0.0, tail_w=0.0, tail_s=0.0))
     del found["spread"]
     return found

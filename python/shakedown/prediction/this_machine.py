@@ -93,7 +93,7 @@ def measure_suites(
 def _middle_ones(
     found: Mapping[str, Sequence[Timed[dict[str, Any]]]], speed: Speed, *, provisional: bool = False
 ) -> list[dict[str, Any]]:
-    """Of each suite the median round at full speed."""
+    """The median round at full speed of each suite."""
     chosen = []
     for rounds in filter(None, found.values()):
         counted = sorted(speed.counted(rounds, provisional=provisional), key=_time_us)

@@ -153,7 +153,7 @@ def parse_trace(entry: Mapping[str, Any], where: str) -> Trace:
 def _is_unused(operation: Operation, suite: str) -> bool:
     """Whether the handshake does not need an operation of its stack.
 
-    A client that offers ``psk_ke`` alone needs no key share, and libssl cannot be configured to omit it.
+    A client that offers only ``psk_ke`` needs no key share, but libssl cannot be configured to omit it.
     """
     bare_psk = suite == "tls1.3/psk" or suite.startswith("tls1.3/psk/")
     return bare_psk and operation.side == "client" and operation.operation == "keygen"

@@ -1,4 +1,4 @@
-"""Rows of objects as text, as HTML and as values by column, from the columns that commands print."""
+"""Rows of objects as text, as HTML, and as values by column, with the columns that commands print."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _failed(objects: Sequence[Any]) -> list[Any]:
 
 
 def _kinds(objects: Sequence[Any]) -> list[list[Any]]:
-    """Objects by their type, each with a table of its own; those with errors go with the first."""
+    """Objects by type, each type with its own table; those with errors go with the first type."""
     found: dict[str, list[Any]] = {}
     for one in with_figures(objects):
         found.setdefault(type(one).__name__, []).append(one)
@@ -37,7 +37,7 @@ def _kinds(objects: Sequence[Any]) -> list[list[Any]]:
 
 
 def text_lines(objects: Sequence[Any]) -> Iterator[str]:
-    """The terminal's table of the first rows, how many more there are, and notes; a table for each type."""
+    """The terminal's table of the first rows, the number of the others, and notes; a table for each type."""
     for same in _kinds(objects):
         yield from _text_lines(same)
 
@@ -74,7 +74,7 @@ def _more(more: int, what: str = "") -> Iterator[str]:
 
 
 def _notes(objects: Sequence[Any], table: ObjectTable, shown: Set[str]) -> Iterator[str]:
-    """Why suites have no figures, then what is to be said of the others; a few lines of each."""
+    """The reasons why suites have no figures, then the notes on the others; a few lines of each."""
     failed = [f"{one.suite}: {one.error}" for one in _failed(objects)]
     for lines in (failed, list(table.notes(shown))):
         yield from lines[:MAX_NOTES]
@@ -95,7 +95,7 @@ def _html_table(objects: Sequence[Any]) -> str:
 
 
 def object_html(one: object) -> str | None:
-    """An object as notebooks display it: a measurement as its messages; None for those without columns."""
+    """An object for notebooks: a measurement as its messages; None for types without columns."""
     found: Any = one
     if type(one).__name__ == "Measurement":
         table = message_table(found)

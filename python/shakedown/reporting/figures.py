@@ -12,7 +12,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 NOTHING, UNKNOWN = "–", "unknown"
 
 BASIS_MARKS = {"own": "", "scaled": "~", "assumed": "≈", "unknown": "≥"}
-"""The marks before figures that are not only based on the device's own."""
+"""The marks before figures that are not based on the device's own figures only."""
 LEGEND = {
     "~": "~ scaled from other figures of the device",
     "≈": "≈ in part assumed",
@@ -24,7 +24,7 @@ _MINUTE_S = 60.0
 _TIMES_S = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _ENERGIES_J = ((1.0, "J"), (1e-3, "mJ"), (1e-6, "µJ"))
 MIN_IN_UNIT = 0.1
-"""Below this part of a unit, a figure is not printed in it."""
+"""A figure below this share of a unit is printed in the next smaller unit."""
 _POWERS_W = ((1.0, "W"), (1e-3, "mW"), (1e-6, "µW"))
 
 
@@ -125,24 +125,24 @@ def marked(text: str, basis: str | None) -> str:
 
 
 def rounded_down(value: float, digits: int = 2) -> float:
-    """The next number of significant digits that is no greater: how lower bounds are printed."""
+    """The largest number of `digits` significant digits that is not greater, for lower bounds."""
     return float(Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(repr(float(value))))
 
 
 def rounded_up(value: float, digits: int = 2) -> float:
-    """The next number of significant digits that is no less: how upper bounds are printed."""
+    """The smallest number of `digits` significant digits that is not less, for upper bounds."""
     return float(Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(float(value))))
 
 
 def marked_time(seconds: float, basis: str | None, digits: int = 2) -> str:
-    """A time of so many digits with the mark of its basis; a lower bound is rounded down."""
+    """A time of `digits` significant digits with the mark of its basis; a lower bound is rounded down."""
     unknown = BASIS_MARKS.get(basis or "own") == BASIS_MARKS["unknown"]
     shown = rounded_down(seconds, digits) if unknown else float(f"{seconds:.{digits}g}")
     return marked(time(shown, digits), basis)
 
 
 def marked_rate(per_s: float, basis: str | None) -> str:
-    """A rate that a server's work limits; an upper bound, rounded up, where some of that has no figure."""
+    """A rate that a server's work limits; an upper bound, rounded up, if some of the work has no figure."""
     if BASIS_MARKS.get(basis or "own") == BASIS_MARKS["unknown"]:
         return f"≤ {rough(rounded_up(per_s))}"
     return marked(rough(per_s), basis)
@@ -205,7 +205,7 @@ def _energy_unit(joules: float) -> tuple[float, str]:
 
 
 def power(watts: float) -> str:
-    """`1.1 W`, `21.8 mW`, `7.71 µW`: as it was published, up to three digits."""
+    """`1.1 W`, `21.8 mW`, `7.71 µW`: as published, up to three digits."""
     size, unit = next((one for one in _POWERS_W if abs(watts) >= one[0]), _POWERS_W[-1])
     return f"{watts / size:.3g} {unit}"
 
@@ -223,7 +223,7 @@ def milliseconds(microseconds: float | None, digits: int = 3) -> str:
 
 
 def rate(per_s: float | None) -> str:
-    """Events a second, without the unit: `3.5`, `12`, `1,234`."""
+    """Events per second, without the unit: `3.5`, `12`, `1,234`."""
     return NOTHING if per_s is None else number(per_s, 3 if per_s < 100 else 2)
 
 
@@ -240,7 +240,7 @@ def share(part: float | None, digits: int = 0) -> str:
 
 
 def share_down(part: float) -> float:
-    """The share in whole per cent that is no greater: how lower bounds are printed."""
+    """The largest whole percentage that is not greater, for lower bounds."""
     return math.floor(part * 100.0 + 1e-9) / 100.0
 
 
@@ -267,7 +267,7 @@ def round_trips(flights: float) -> str:
 
 
 def yes_no(value: bool | float | None) -> str:
-    """`yes`, `no`, or a dash where it is unknown."""
+    """`yes`, `no`, or a dash if it is unknown."""
     return NOTHING if value is None else "yes" if value else "no"
 
 

@@ -1,4 +1,4 @@
-"""Charts of objects of the schema, of the report's chart kit: what `Rows.plot` draws."""
+"""Charts of objects of the schema, with the report's chart library: what `Rows.plot` draws."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _predictions(rows: Rows) -> Definition:
 
 
 def _capacities(rows: Rows) -> Definition:
-    """Rates with their 90 % intervals; without a rate there is nothing to draw."""
+    """Rates with their 90 % intervals; rows without a rate are not drawn."""
     low, rate, high = "rate_low_per_s", "rate_per_s", "rate_high_per_s"
     known = [
         {
@@ -93,7 +93,7 @@ def _fleets(rows: Rows) -> Definition:
 
 
 def _label(row: Mapping[str, Any], rows: Rows) -> str:
-    """The suite, with the place where the rows are of several."""
+    """The suite, with the keys of the place in which the rows differ."""
     places = ("mix", "arrivals", "device", "bearer", "server_device")
     differ = [key for key in places if len({one.get(key) for one in rows}) > 1]
     return " · ".join([row["label"], *(str(row[key]) for key in differ if row.get(key))])

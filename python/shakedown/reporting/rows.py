@@ -1,4 +1,4 @@
-"""What functions of the package return where there is more than one row: a list that displays itself."""
+"""The list that functions of the package return if there is more than one row; it displays itself."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ T = TypeVar("T")
 
 
 class Rows(list[T]):
-    """Objects of the schema, one a row: a list that prints and, in notebooks, displays as a table.
+    """Objects of the schema, one per row: a list that prints and, in notebooks, displays as a table.
 
-    Suites without figures are objects with an `error`; they stand in the list where they were asked for, and
-    below the table.
+    Suites without figures are objects with an `error`; they are in the list in the requested order, and below
+    the table.
     """
 
     __slots__ = ()
@@ -51,7 +51,7 @@ class Rows(list[T]):
         ]
 
     def to_polars(self) -> pl.DataFrame:
-        """A table with the columns that `--csv` prints: exact values, a row an object."""
+        """A table with the columns that `--csv` prints: exact values, one row per object."""
         import polars as pl
 
         from shakedown.reporting.display import values
@@ -59,7 +59,7 @@ class Rows(list[T]):
         return pl.DataFrame(values(self), strict=False)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The same for pandas. Raises `InputError` where it is not installed."""
+        """The same for pandas. Raises `InputError` if it is not installed."""
         from shakedown.reporting.display import values
 
         try:
@@ -71,7 +71,7 @@ class Rows(list[T]):
         return pandas.DataFrame(values(self))
 
     def plot(self) -> altair.TopLevelMixin:
-        """A chart of the rows. Raises `InputError` where Altair is not installed, or rows have no chart."""
+        """A chart of the rows. Raises `InputError` if Altair is not installed, or rows have no chart."""
         from shakedown.reporting.display import with_figures
         from shakedown.reporting.plots import plot_definition
 
@@ -84,12 +84,12 @@ class Rows(list[T]):
 
 
 def _offline(chart: altair.TopLevelMixin) -> altair.TopLevelMixin:
-    """The same chart, which notebooks show without a network unless a renderer was chosen.
+    """The same chart, which notebooks display without a network unless a renderer was chosen.
 
-    Altair's own default loads its scripts from a server. The picture is an SVG; notebooks that hold Vega
-    themselves, as JupyterLab does, take the definition beside it and draw the chart with its controls.
+    Altair's default loads its scripts from a server. The chart's output is an SVG, and the definition, from
+    which notebooks with Vega, such as JupyterLab, draw the chart with its controls.
     """
-    # Not `chart.__class__ = …`, which the schema would take for a part of the definition.
+    # Not `chart.__class__ = …`, which the schema would treat as a part of the definition.
     object.__setattr__(chart, "__class__", _offline_class(type(chart)))
     return chart
 

@@ -26,10 +26,10 @@ from shakedown.simulation.simulate import Job, after_handshake, missing_of, run,
 from shakedown.simulation.spec import Client, at_least, mean_work_s
 
 MAX_EVENTS, MAX_EVENTS_TRIED = 200_000_000, 100_000_000
-"""At the resulting rate, and at each tried rate: half a minute of one processor at most."""
+"""Limits of events at the resulting rate and at each tried rate: half a minute of one processor at most."""
 
 CELLS_SHARE = 4
-"""Divisor of the limits with cells, whose events take longer: near saturation, segments are retransmitted."""
+"""Divisor of these limits with cells: near saturation, retransmitted segments use all events."""
 
 REPLICATIONS = 10
 """Replications of each run. Each has a warm-up, which is long near saturation, so there are few."""

@@ -223,8 +223,7 @@ SATURATED = 0.99
 
 
 def is_unstable(settled: Settled, report: Mapping[str, Any], missing: Sequence[str]) -> bool | None:
-    """Whether more work arrives than the workers can do; None where there is no steady rate, or where it is
-    not known.
+    """Whether more work arrives than the workers can do; None without a steady rate, or if it is unknown.
 
     An attempt that ends early leaves work undone, and a client that tries again adds work. If attempts
     failed, the answer is therefore known only if the workers' idle time agrees with the computed load. Work

@@ -155,14 +155,14 @@ def _times(study: Study) -> dict[str, Check]:
 
 
 def _chance_ratio(count: int) -> float:
-    """By what factor deviations of two samples of one normal distribution differ at most, in 95 of 100
+    """The factor within which the deviations of two samples of one normal distribution differ in 95 % of
     pairs.
     """
     return math.exp(1.96 / math.sqrt(count - 1))
 
 
 def _load() -> Check:
-    """The handshake's mean over GPRS, simulated, at loads of the server up to three quarters."""
+    """The handshake's simulated mean over GPRS, at server utilisations up to three quarters."""
     most = runs.runs()["load"][-1]
     effect = runs.load_effect_percent()
     return verdicts.holds(

@@ -80,12 +80,12 @@ def figures(data: PaperData, replication: Replication) -> list[Drawing]:
 
 
 def _drawn(setup: str) -> tuple[str, ...]:
-    """The times whose densities fit one axis."""
+    """The times whose densities fit on one axis."""
     return TIMES[2:] if setup == WLAN else TIMES
 
 
 def _computing(setup: str) -> str:
-    """What the devices compute in a set-up."""
+    """The devices' processing time in a set-up."""
     if setup == LAPTOP:
         return "without processing time"
     found = runs.runs()["computing_s"]

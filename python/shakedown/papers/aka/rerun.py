@@ -1,4 +1,4 @@
-"""What a modern rerun says to the claims, over the study's networks."""
+"""The modern rerun of the claims, over the study's networks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shakedown.papers.verdicts import Check
 
 
 def handshake_here_s(replication: Replication, suite: str, bearer: str) -> float:
-    """Our handshake over a bearer: flights at the bearer's rates and delay, and our processing."""
+    """The handshake's time on this machine over a bearer: its flights at rates and delay, and processing."""
     from shakedown.profiles import load_bearer
 
     network, cost = load_bearer(bearer), replication.costs[suite]

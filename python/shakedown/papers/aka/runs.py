@@ -1,4 +1,4 @@
-"""The accesses repeated in virtual time, as `tools.aka_runs` kept them."""
+"""The accesses repeated in virtual time, from the file that `tools.aka_runs` wrote."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ def mean_ms(setup: str, time: str) -> float:
 
 
 def sd_ms(setup: str, time: str) -> float:
-    """Its sample standard deviation, in ms."""
+    """A time's sample standard deviation in a set-up, in ms."""
     return float(runs()["setups"][setup]["times"][time]["sd_ms"])
 
 
 def resumed_ms() -> float:
-    """The handshake's mean in resumed accesses over GPRS, nothing computed, in ms."""
+    """The handshake's mean in resumed accesses over GPRS without processing time, in ms."""
     return float(runs()["resumed"]["times"]["tht"]["mean_ms"])
 
 
 def load_effect_percent() -> float:
-    """By how much the handshake's mean is longer at the greatest of the server's loads than without any."""
+    """The increase of the handshake's mean from no load to the server's highest load, in per cent."""
     loads = runs()["load"]
     return 100.0 * (float(loads[-1]["mean_ms"]) / float(loads[0]["mean_ms"]) - 1.0)

@@ -25,7 +25,7 @@ from shakedown.schema.replication import Row
 
 
 def cells(data: PaperData) -> list[Row]:
-    """Tables 1, 3 and 4 by the paper's own relations; table 2 as input."""
+    """Tables 1, 3 and 4 by the paper's own relations; table 2 as inputs."""
     study = Study(data)
     rows = []
     for setup, (number, table) in SETUPS.items():
@@ -52,7 +52,7 @@ def cells(data: PaperData) -> list[Row]:
 
 
 def _relation(study: Study, setup: str, time: str) -> tuple[float | None, str, str]:
-    """A mean by a relation of the paper, the tolerance of the claim that states it, and the relation."""
+    """A mean by a relation of the paper, the tolerance of the corresponding claim, and the relation."""
     if time == "tst":
         return setup_ms(study, setup), "1 %", "RPT + THT (ak-024)"
     if time == "tht" and setup == GPRS:
@@ -84,7 +84,7 @@ def _relation(study: Study, setup: str, time: str) -> tuple[float | None, str, s
 
 
 def words(data: PaperData, replication: Replication) -> dict[str, str]:
-    """The simulated accesses with the printed means, and the sizes in storage and memory."""
+    """Tables of the page: the simulated accesses with the printed means, and sizes in storage and memory."""
     study = Study(data)
     lines = [
         "| | " + " | ".join(time.upper() for time in TIMES) + " |",

@@ -139,7 +139,7 @@ def _slowest_and_fastest(data: PaperData) -> tuple[str, str]:
 
 
 def _hashing(replication: Replication) -> Check:
-    """No time of a hash is printed: only a measurement decides."""
+    """The check of the share of hashing; no time of a hash is printed, so it needs a measurement."""
     reason = replication.why_not([ECC_SERVER, RSA_SERVER])
     if reason:
         return verdicts.untestable(f"no time of hashing is printed; {reason}")
@@ -157,7 +157,7 @@ def _hashing(replication: Replication) -> Check:
 
 
 def _sizes(replication: Replication) -> Check:
-    """No byte count is printed: only a measurement decides."""
+    """The check of sizes; no byte count is printed, so it needs a measurement."""
     reason = replication.why_not([ECC_SERVER, RSA_SERVER, ECC_MUTUAL, RSA_MUTUAL])
     if reason:
         return verdicts.untestable(f"no sizes are printed; {reason}")

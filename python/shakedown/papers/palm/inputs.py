@@ -1,4 +1,4 @@
-"""The report's devices and primitives, the suites here, and handshakes as sums of primitives."""
+"""The report's devices and primitives, the corresponding suites, and handshakes as sums of primitives."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ FLOWS = {
         ("server", "Finished"),
     ),
 }
-"""The flights of the report's two flows, as it draws them."""
+"""The flights in the report's two diagrams."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Times:
     def total_s(
         self, family: str, authentication: str, exponent: str = "", *, expanded: bool = False
     ) -> float:
-        """A client's time by the additive model (figures 4 to 7; section 5 with CA keys expanded)."""
+        """A client's time by the additive model (figures 4 to 7; section 5 if the CA key is expanded)."""
         if family == "ecc163" and authentication == "server":
             return float(
                 primitives.ecc_server_authenticated_s(

@@ -1,4 +1,4 @@
-"""What a modern rerun says to the ratios."""
+"""The modern rerun of the ratios."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A row for each cell of figures 3 to 8, from the primitives, and ratios compared with ours."""
+"""A row for each cell of figures 3 to 8, from the primitives; ratios compared with this machine's."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shakedown.schema.replication import Row
 
 
 def cells(data: PaperData) -> list[Row]:
-    """Figure 3 by clock scaling, figures 4 to 7 from figure 3, figure 8 as input."""
+    """Figure 3 by clock scaling, figures 4 to 7 from figure 3, figure 8 as inputs."""
     rows = [
         _figure_3(row, device) for row in data.tables["figure_3_primitive_times"].rows for device in DEVICES
     ]
@@ -107,11 +107,11 @@ _RATIOS = {
     "private": ("RSA private over public, e = 65537", _PRIVATE, _PUBLIC),
     "private3": ("RSA private over public, e = 3", _PRIVATE, _PUBLIC3),
 }
-"""Ratios of figure 3 that can be formed here: title, then numerator and denominator."""
+"""Ratios of figure 3 that can be measured: title, then numerator and denominator."""
 
 
 def _sign_verify_us(replication: Replication, suite: str) -> tuple[float, float]:
-    """CertificateVerify signed by the client, and checked by the server."""
+    """Times of signing CertificateVerify at the client and of verifying it at the server, in µs."""
     cost = replication.costs[suite]
     both: tuple[tuple[Side, str], ...] = (("client", "sign"), ("server", "verify"))
     sign_us, verify_us = (cost.operation_us(side, name, ["CertificateVerify"]) for side, name in both)
@@ -135,7 +135,7 @@ def ratios_here(replication: Replication) -> dict[str, float]:
 
 
 def measured_cells(data: PaperData, replication: Replication) -> list[Row]:
-    """Figure 3's ratios on the three devices, against those on this machine."""
+    """Figure 3's ratios on the three devices, compared with those on this machine."""
     found = ratios_here(replication)
     rows = []
     table = data.tables["figure_3_primitive_times"]

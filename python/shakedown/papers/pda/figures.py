@@ -94,7 +94,7 @@ def figures(data: PaperData, replication: Replication) -> list[Drawing]:
 
 
 def words(data: PaperData, replication: Replication) -> dict[str, str]:
-    """For the page: transfers of 1 MiB with each cipher, open and with WEP."""
+    """Tables of the page: transfers of 1 MiB with each cipher, without and with WEP."""
     rows = []
     for suite, cipher in CIPHERS.items():
         found = [replication.transfers(suite, link, [1024 * 1024]) for link in ("open", "wep")]

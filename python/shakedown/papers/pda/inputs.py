@@ -28,7 +28,7 @@ BULK = (
 
 
 class Study:
-    """The numbers that the text prints."""
+    """The figures that the text prints."""
 
     def __init__(self, data: PaperData) -> None:
         self._values = {
@@ -42,7 +42,7 @@ class Study:
 
     @property
     def laptop_ms(self) -> float:
-        """The laptop's full handshake: its share of the PDA's."""
+        """The laptop's full handshake, from its printed ratio to the PDA's."""
         return self["pda_open_full_handshake_total"] * self["laptop_open_total_over_pda_open_total"] / 100
 
     @property

@@ -1,4 +1,4 @@
-"""What a modern rerun says to the claims."""
+"""The modern rerun of the claims."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The study's six steps of a handshake, in what was measured here."""
+"""The study's six steps of a handshake, from measured costs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _TO_SERVER = ("ServerHello", "Certificate", "ServerKeyExchange", "ServerHelloDon
 
 
 def steps_us(cost: Cost, side: Side) -> dict[int, float]:
-    """One side's own work in the study's six steps, without waiting: 3 is the client's, 5 the server's."""
+    """One side's work in the study's six steps, without waits; step 3 is the client's, 5 the server's."""
     exchange_us = cost.at(side, "ClientKeyExchange")
     return {
         1: cost.at(side, "ClientHello"),
@@ -25,9 +25,9 @@ def steps_us(cost: Cost, side: Side) -> dict[int, float]:
 
 
 def with_network_us(cost: Cost, one_way_s: float, *, wep: bool) -> dict[int, float]:
-    """The client's steps as the study timed them: waits for the server's flights are in steps 2 and 6.
+    """The client's steps as in the study: waits for the server's flights are part of steps 2 and 6.
 
-    WEP adds its bytes on the air; what its cipher costs is not in here.
+    WEP adds its bytes on the air; the processing of its cipher is not included.
     """
     own, server = steps_us(cost, "client"), steps_us(cost, "server")
     flights_us = [
@@ -42,11 +42,11 @@ def with_network_us(cost: Cost, one_way_s: float, *, wep: bool) -> dict[int, flo
 
 def one_way_s(data: PaperData) -> float:
     """One-way delay of the study's network: half of the laptop's resumed handshake, which is one round trip
-    and no public-key work.
+    without public-key operations.
     """
     return Study(data)["laptop_resumption_time"] / 2e3
 
 
 def time_ratio(replication: Replication, side: Side, above: str, below: str) -> float:
-    """One side's time with one suite over that with another."""
+    """The ratio of one side's times with two suites."""
     return replication.costs[above].us(side) / replication.costs[below].us(side)

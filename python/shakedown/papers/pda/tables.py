@@ -8,7 +8,7 @@ from shakedown.schema.replication import Row
 
 
 def cells(data: PaperData) -> list[Row]:
-    """Table 1 describes the test-bed: inputs, nothing to compute."""
+    """Table 1 describes the test-bed: its cells are inputs, and nothing is computed."""
     rows = []
     for row in data.tables["table_1_devices"].rows:
         for column, words, unit in (("clock_mhz", "clock", "MHz"), ("ram_mb", "memory", "MB")):

@@ -1,4 +1,4 @@
-"""What WEP adds to a transfer, measured here."""
+"""WEP's additional time of a transfer, measured on this machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shakedown.schema.base import Side
 
 
 class Growth(NamedTuple):
-    """WEP's additional time as a line over the size of a transfer, and how well it fits."""
+    """WEP's additional time as a linear function of the transfer's size, and the goodness of fit."""
 
     s_per_byte: float
     fixed_s: float
@@ -20,7 +20,7 @@ class Growth(NamedTuple):
 
 
 def wep_growth(replication: Replication, suite: str, side: Side) -> Growth | None:
-    """Regression of (WEP time - open time) over file size, as the study's figure 6; None if not measured."""
+    """Regression of (WEP time - open time) over file size, as in figure 6; None if not measured."""
     pairs = transfers_of(replication, suite)
     if pairs is None:
         return None
@@ -34,7 +34,7 @@ def wep_growth(replication: Replication, suite: str, side: Side) -> Growth | Non
 
 
 def transfers_of(replication: Replication, suite: str) -> list[tuple[int, Bulk, Bulk]] | None:
-    """A suite's transfers without and with WEP by size; None where one is missing."""
+    """A suite's transfers without and with WEP by size; None if one is missing."""
     plain, wep = (replication.transfers(suite, link, TRANSFERS.sizes_bytes) for link in ("open", "wep"))
     if plain is None or wep is None:
         return None
@@ -46,7 +46,7 @@ def side_s(bulk: Bulk, side: Side) -> float:
 
 
 def growth_words(replication: Replication) -> str:
-    """Why the slopes of two machines cannot be compared, and what the one here shows."""
+    """The reason why slopes of two machines cannot be compared, and the slope on this machine."""
     found = wep_growth(replication, RSA, "client")
     words = "compares two machines, and only one is available"
     if found is None:

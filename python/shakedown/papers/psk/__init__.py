@@ -1,8 +1,8 @@
-"""Kuo et al. on pre-shared keys against public keys: the report's bytes, processing from handshakes here.
+"""Kuo et al. on pre-shared keys against public keys: the report's bytes, and processing measured here.
 
-The report prints no processing time, so claims about processing rest on handshakes measured here. Its orders
-of whole handshakes depend on how slow a machine is; for those the slowness is found under which the printed
-order holds.
+The report prints no processing times, so claims about processing use handshakes measured on this machine. Its
+orders of whole handshakes depend on the speed of the machine; for these, the slowdown is computed at which
+the printed order holds.
 """
 
 from __future__ import annotations

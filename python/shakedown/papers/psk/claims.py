@@ -1,4 +1,4 @@
-"""A check for each claim: from table 4.1, from the suites themselves, or from handshakes measured here."""
+"""A check for each claim: from table 4.1, from the suites themselves, or from measured handshakes."""
 
 from __future__ import annotations
 
@@ -160,4 +160,4 @@ _MEASURED: dict[str, tuple[Sequence[str], Callable[[PaperData, Replication], Che
     "tp-024": (("rsa_psk", "rsa_mutual", "dhe_psk", "dhe_dss_mutual"), similar_gain),
     "tp-025": (ALL, best_overall),
 }
-"""Claims about processing, which the report prints no figures of: what they need, and what decides them."""
+"""Claims about processing, for which the report prints no figures: the required suites, and the check."""

@@ -1,4 +1,4 @@
-"""The report's figures 4.1 to 4.7, drawn from what was measured here."""
+"""The report's figures 4.1 to 4.7, from measurements on this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report's mechanisms, their suites here, and its printed bytes."""
+"""The report's mechanisms, the corresponding suites, and the printed bytes."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ NAMES = {
     "rsa_mutual": "RSA mutual",
     "dhe_dss_mutual": "DHE_DSS mutual",
 }
-"""The report's mechanisms, as its figures name them."""
+"""The report's mechanisms, with the names in its figures."""
 
 CHANGING_VALUES = {"rsa": 3, "rsa_mutual": 6, "dhe_dss": 6, "dhe_dss_mutual": 9}
-"""Numbers as long as the key in a handshake: an RSA certificate holds modulus and signature,
-ClientKeyExchange and CertificateVerify one each; a DSA certificate holds two, the DH exchange prime and two
-public values."""
+"""Values in a handshake that are as long as the key: modulus and signature in an RSA certificate, one each in
+ClientKeyExchange and CertificateVerify; two values in a DSA certificate, the prime and two public values in
+the DH exchange."""
 
 PREMASTER_SECRETS = {"psk": "zeros", "dhe_psk": "ephemeral DH value", "rsa_psk": "secret sent under RSA"}
-"""What is combined with the shared key in each PSK family (the report's section 3.3)."""
+"""The secret that is combined with the shared key in each PSK family (the report's section 3.3)."""
 
 
 def suite(mechanism: str, key_bits: int) -> str:
@@ -46,7 +46,7 @@ def suite(mechanism: str, key_bits: int) -> str:
 
 BULK_SUITES = (suite("plain_psk", 1024), suite("rsa", 1024), suite("dhe_dss", 1024))
 SMALL_BYTES, LARGE_BYTES = 15 * 1024, 1024 * 1024
-"""A typical transaction's data (section 1: 10 to 15 kB), and enough to compare throughput."""
+"""The data of a typical transaction (section 1: 10 to 15 kB), and enough data to compare throughput."""
 TRANSFERS = Transfers(BULK_SUITES, ("open",), (SMALL_BYTES, LARGE_BYTES))
 
 SUITES = tuple(dict.fromkeys(suite(name, bits) for name in (*NAMES, "rsa_psk") for bits in KEY_BITS))
@@ -58,7 +58,7 @@ def size_bytes(data: PaperData, mechanism: str, key_bits: int) -> float:
 
 
 def processing_s(replication: Replication, mechanism: str, key_bits: int) -> float:
-    """Both sides' time here."""
+    """Both sides' time on this machine."""
     cost = replication.costs[suite(mechanism, key_bits)]
     return (cost.client_us + cost.server_us) / 1e6
 

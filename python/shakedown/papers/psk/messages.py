@@ -1,8 +1,8 @@
 """Table 4.1 compared with our bytes, message by message: differences, and what the report does not explain.
 
-The report prints one total a handshake. What RFC 2246 and RFC 4279 fix of the two key exchange messages is
-known; so the law of anonymous DH gives all other messages together, and those of PSK what is left for hint
-and identity.
+The report prints one total per handshake. RFC 2246 and RFC 4279 determine parts of the two key exchange
+messages. The formula for anonymous DH therefore gives the sum of all other messages, and the totals of the
+PSK suites give the rest for hint and identity.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from shakedown.papers.text import figure_text, markdown_table
 
 MECHANISMS = ("dh_anon", "dhe_psk", "plain_psk")
 KEY_BITS = 1024
-"""One size is enough: anonymous DH and DHE_PSK grow alike, there and here."""
+"""One size is sufficient: anonymous DH and DHE_PSK grow equally, in the report and here."""
 
 NEWER_BYTES = 10 + 15 + 2 + 2 * 4
-"""In our messages and in none of 2006: extensions of the two hellos (encrypt-then-MAC, RFC 7366, extended
-master secret, RFC 7627, renegotiation, RFC 5746, and the lengths of the lists), the signalling cipher suite,
-and what encrypt-then-MAC adds to each Finished."""
+"""Bytes in our messages that did not exist in 2006: extensions of the two hellos (encrypt-then-MAC, RFC 7366,
+extended master secret, RFC 7627, renegotiation, RFC 5746, and the lengths of the lists), the signalling
+cipher suite, and what encrypt-then-MAC adds to each Finished."""
 
 _HEADERS = 5 + 4
 _GENERATOR = 1
@@ -37,7 +37,7 @@ class Parts:
         client_fields: ClientKeyExchange without identity and numbers.
         numbers: the prime and two public values.
         names: the hint and the identity.
-        others: the messages that all mechanisms have: hellos, ServerHelloDone, ChangeCipherSpec, Finished.
+        others: messages of all mechanisms: hellos, ServerHelloDone, ChangeCipherSpec, Finished.
     """
 
     server_fields: float
@@ -64,12 +64,12 @@ def fields(mechanism: str, *, hint: bool) -> tuple[int, int]:
 
 
 def numbers(mechanism: str) -> int:
-    """The prime and two public values."""
+    """Bytes of the prime and two public values."""
     return 0 if mechanism == "plain_psk" else 3 * KEY_BITS // 8
 
 
 def replicated_parts(replication: Replication, mechanism: str) -> Parts:
-    """What was measured here, message by message; our server gives no hint."""
+    """The measured bytes, message by message; our server sends no hint."""
     cost = replication.costs[suite(mechanism, KEY_BITS)]
     server, client = fields(mechanism, hint=False)
     exchange = _bytes(cost, "ServerKeyExchange") + _bytes(cost, "ClientKeyExchange")
@@ -78,9 +78,9 @@ def replicated_parts(replication: Replication, mechanism: str) -> Parts:
 
 
 def printed_parts(data: PaperData, mechanism: str, *, hint: bool = True) -> Parts:
-    """The rest of table 4.1's totals, if common messages have the same length in all mechanisms.
+    """The parts of table 4.1's totals, if common messages have the same length in all mechanisms.
 
-    ``hint``: whether plain PSK has a ServerKeyExchange of its own for a hint.
+    ``hint``: whether plain PSK has a ServerKeyExchange with a hint.
     """
     others = size_bytes(data, "dh_anon", KEY_BITS) - sum(fields("dh_anon", hint=False)) - numbers("dh_anon")
     server, client = fields(mechanism, hint=hint)
@@ -90,7 +90,7 @@ def printed_parts(data: PaperData, mechanism: str, *, hint: bool = True) -> Part
 
 
 def certificate_bytes(data: PaperData, mechanism: str) -> float:
-    """The server's Certificate in the report under the same assumption: what the total leaves for it."""
+    """The size of the server's Certificate in the report, under this assumption: the rest of the total."""
     others = printed_parts(data, "dh_anon").others
     key_bytes = KEY_BITS // 8
     exchange = _HEADERS + _LENGTH + key_bytes
@@ -105,7 +105,7 @@ def _bytes(cost: Cost, name: str) -> float:
 
 
 def words(data: PaperData, replication: Replication) -> dict[str, str]:
-    """The page's figures of bytes; dashes where nothing was measured."""
+    """Texts for the page with the bytes; dashes if nothing was measured."""
     with_hint, without = printed_parts(data, "plain_psk"), printed_parts(data, "plain_psk", hint=False)
     names = printed_parts(data, "dhe_psk").names
     measured = not replication.why_not([suite(name, KEY_BITS) for name in (*MECHANISMS, "rsa", "dhe_dss")])

@@ -1,4 +1,4 @@
-"""Claims about processing time and its parts, from handshakes measured here."""
+"""Claims about processing time and its parts, from measured handshakes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _ms(replication: Replication, order: Sequence[str], bits: int) -> str:
 
 
 def order_check(order: Sequence[str], data: PaperData, replication: Replication) -> Check:
-    """Mechanisms take longer in this order, at every key size."""
+    """The mechanisms' times increase in this order, at every key size."""
     broken = [bits for bits in KEY_BITS if not _ascending(replication, order, bits)]
     return verdicts.holds(
         not broken,
@@ -35,7 +35,7 @@ def order_check(order: Sequence[str], data: PaperData, replication: Replication)
 
 
 def shortest(data: PaperData, replication: Replication) -> Check:
-    """Plain PSK before all others."""
+    """Plain PSK is faster than all others."""
     others = ("rsa", "dhe_psk", "dhe_dss")
     good = all(_ascending(replication, ("plain_psk", name), bits) for name in others for bits in KEY_BITS)
     return verdicts.holds(
@@ -49,7 +49,7 @@ def shortest(data: PaperData, replication: Replication) -> Check:
 
 
 def rsa_psk_bytes(data: PaperData, replication: Replication) -> Check:
-    """RSA_PSK sends less than mutual RSA."""
+    """RSA_PSK sends fewer bytes than mutual RSA."""
     pairs = [
         [replication.costs[suite(name, bits)].size_bytes for name in ("rsa_psk", "rsa_mutual")]
         for bits in KEY_BITS
@@ -62,7 +62,7 @@ def rsa_psk_bytes(data: PaperData, replication: Replication) -> Check:
 
 
 def common_work(data: PaperData, replication: Replication) -> Check:
-    """Common work within 20 % of each other."""
+    """Common work differs by at most 20 % between mechanisms."""
     worst, words = 0.0, []
     for side in SIDES:
         times = [
@@ -81,7 +81,7 @@ def common_work(data: PaperData, replication: Replication) -> Check:
 
 
 def negligible(data: PaperData, replication: Replication) -> Check:
-    """Key-related work of PSK against the others'."""
+    """The key exchange work of PSK compared with that of the others."""
     ratios, words = [], []
     for bits in KEY_BITS:
         psk, *others = (
@@ -98,7 +98,7 @@ def negligible(data: PaperData, replication: Replication) -> Check:
 
 
 def slightly(data: PaperData, replication: Replication) -> Check:
-    """DHE_PSK within 10 % of anonymous DH."""
+    """DHE_PSK takes within 10 % of anonymous DH's time."""
     ratios = [
         processing_s(replication, "dhe_psk", bits) / processing_s(replication, "dh_anon", bits)
         for bits in KEY_BITS
@@ -111,7 +111,7 @@ def slightly(data: PaperData, replication: Replication) -> Check:
 
 
 def dh_over_dss(data: PaperData, replication: Replication) -> Check:
-    """The share of DH in DHE_DSS."""
+    """The ratio of DH to signatures in DHE_DSS."""
     ratios = []
     for bits in KEY_BITS:
         cost = replication.costs[suite("dhe_dss", bits)]
@@ -130,7 +130,7 @@ def dh_over_dss(data: PaperData, replication: Replication) -> Check:
 
 
 def always_beats(data: PaperData, replication: Replication) -> Check:
-    """DHE_PSK before DHE_DSS in bytes and time."""
+    """DHE_PSK needs fewer bytes and less time than DHE_DSS."""
     order = ("dhe_psk", "dhe_dss", "dhe_dss_mutual")
     times = all(_ascending(replication, order, bits) for bits in KEY_BITS)
     sizes = all(
@@ -161,7 +161,7 @@ def similar_gain(data: PaperData, replication: Replication) -> Check:
 
 
 def best_overall(data: PaperData, replication: Replication) -> Check:
-    """Plain PSK before all others in bytes and time, and rates that fall with the key."""
+    """Plain PSK needs the fewest bytes and the least time, and crossover rates decrease with the key size."""
     best = all(
         _ascending(replication, ("plain_psk", name), bits)
         and size_bytes(data, "plain_psk", bits) < size_bytes(data, name, bits)

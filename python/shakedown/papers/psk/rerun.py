@@ -1,4 +1,4 @@
-"""What a modern rerun says to the claims that table 4.1 decides."""
+"""The modern rerun of the claims that table 4.1 decides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A row for each cell of table 4.1: by the byte formula, and its growth compared with ours."""
+"""A row for each cell of table 4.1: by the byte formula, and its growth compared with that of our bytes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shakedown.schema.replication import Row
 
 
 def cells(data: PaperData) -> list[Row]:
-    """Table 4.1 by the byte law, and by the count of values that grow with the key."""
+    """Table 4.1 by the formula for its bytes, and by the number of values that grow with the key."""
     rows = []
     for row in data.tables[TABLE].rows:
         name = row["mechanism"]
@@ -50,7 +50,7 @@ def _law(data: PaperData, mechanism: str, bits: int) -> tuple[float | None, str,
 
 
 def measured_cells(data: PaperData, replication: Replication) -> list[Row]:
-    """How much table 4.1 grows with the key, against the same growth of our bytes."""
+    """The growth of table 4.1 with the key size, compared with the growth of our bytes."""
     rows = []
     for name in NAMES:
         if name == "plain_psk":

@@ -1,7 +1,7 @@
-"""Tables 4.1 to 4.10 from the thesis's own primitives: what the tables have in common.
+"""Tables 4.1 to 4.10 from the thesis's own primitives.
 
 A primitive's time is the median over all cases that contain it, so that each cell is compared with what the
-other cases say about it.
+other cases imply.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Primitives:
 
 
 def share_of_parts(column: str, parts: Mapping[str, float], total: float) -> float:
-    """A column of the percentage tables, in per cent, from the times of a side's parts and of all of them."""
+    """A column of the percentage tables, in per cent, from the times of a side's parts and their total."""
     exchange = parts["public"] + parts["master secret"]
     if column == "others_pct":
         return 100.0 * parts["others"] / total
@@ -65,7 +65,7 @@ def share_of_parts(column: str, parts: Mapping[str, float], total: float) -> flo
 
 
 def _keys(case: Case, authentication: Authentication, side: Side) -> dict[str, tuple[str, ...]]:
-    """Which primitive each part is: its kind and the key it works with."""
+    """The primitive of each part: its kind and its key."""
     keys = {
         "others": (side, "others", case.family, authentication),
         "public": (side, "public", case.end),

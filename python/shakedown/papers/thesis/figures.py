@@ -1,7 +1,7 @@
 """The thesis's figures 4.1 to 4.46, drawn from our computation.
 
-The drawings themselves are not in the text that was used; what each shows follows from tables and captions.
-4.24 is a photograph of the test-bed.
+The original drawings are not in the text that was used; their content follows from tables and captions.
+Figure 4.24 is a photograph of the test-bed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SERVER_WAIT_LIMIT_MS = {1: 2.0, 2: 20.0, 3: 20.0, 4: 4000.0}
 
 
 def figures(data: PaperData, replication: Replication) -> list[Drawing]:
-    """All figures of chapter 4 but 4.24."""
+    """All figures of chapter 4 except 4.24."""
     thesis = Thesis(data)
     return [
         *_processing(thesis),
@@ -84,7 +84,7 @@ def _percentages(thesis: Thesis) -> Iterator[Drawing]:
     shown = [entry for entry in SHARE_TABLES.items() if entry[1][0] not in ("4.9", "4.10")]
     for number, ((authentication, family, side), (table_number, table)) in enumerate(shown, start=7):
         columns = [column for column in thesis.data.tables[table].columns if column in _PARTS]
-        # The big parts stand at the bottom, what is left on top.
+        # The large parts are at the bottom, the rest at the top.
         columns.sort(key=lambda column: column == "others_pct")
         values = [
             {
@@ -158,7 +158,7 @@ def _waits(thesis: Thesis) -> Iterator[Drawing]:
 def _group_waits(
     thesis: Thesis, authentication: Authentication, before: int, note: str, limits_ms: Mapping[int, float]
 ) -> Iterator[Drawing]:
-    """The mixtures of each group of keys; figures are numbered from the one after `before`."""
+    """The mixtures of each group of keys; the first figure's number is that after `before`."""
     for group, words in GROUPS.items():
         yield _wait_figure(
             f"4.{before + group}",
@@ -214,13 +214,13 @@ def _wait_figure(
 
 
 def _band(name: str, mean: float, sd: float) -> dict[str, object]:
-    """A mean and one deviation either way."""
+    """A mean with one deviation either way."""
     series = f"{name}, {mean:.1f} ms, deviation {sd:.0f} ms"
     return {"series": series, "mean": mean, "low": mean - sd, "high": mean + sd}
 
 
 def _pings(data: PaperData) -> Iterator[Drawing]:
-    """4.25 to 4.38: of the series, only means and deviations were published."""
+    """4.25 to 4.38: only means and deviations of the series were published."""
     y = "round trip in ms"
     for row in data.tables[network.PINGS].rows:
         mean = float(row["average_rtt_ms"])
@@ -297,7 +297,7 @@ def _overall(thesis: Thesis) -> Iterator[Drawing]:
 
 
 def _bearers(thesis: Thesis) -> Iterator[Drawing]:
-    """4.42, 4.43: CSD against GPRS."""
+    """4.42, 4.43: CSD compared with GPRS."""
     y = "time in s (logarithmic)"
     for number, authentication in zip(("4.42", "4.43"), AUTHENTICATIONS, strict=True):
         values = [
@@ -323,7 +323,7 @@ def _bearers(thesis: Thesis) -> Iterator[Drawing]:
 
 
 def _with_queue(thesis: Thesis) -> Iterator[Drawing]:
-    """4.44 to 4.46: whole mutual handshakes on CSD against the rate, by level of end certificates."""
+    """4.44 to 4.46: whole mutual handshakes on CSD by rate, for each level of end certificates."""
     y = "whole handshake in s (logarithmic)"
     for level in (1, 2, 3):
         values = []

@@ -1,4 +1,4 @@
-"""The thesis's 48 cases and their printed figures, as arrays that the models take."""
+"""The thesis's 48 cases and their printed figures, as arrays for the models."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ COLUMNS = {
     "certificate_verify_sign_pct": "CertificateVerify signed",
     "certificate_verify_check_pct": "CertificateVerify checked",
 }
-"""What the columns of the percentage tables are called here."""
+"""The names used here for the columns of the percentage tables."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Case:
 
     @property
     def name(self) -> str:
-        """As the thesis speaks of it: CA key, then end key."""
+        """The thesis's name: CA key, then end key."""
         return f"{self.ca}/{self.end}"
 
     @property
@@ -81,7 +81,7 @@ class Case:
         return 6 if self.family == "rsa" else 4
 
     def suite(self, authentication: Authentication) -> str:
-        """The suite that repeats the case; server-authenticated, the thesis's server got an empty list."""
+        """The suite of the case; for server authentication, the thesis's server received an empty list."""
         exchange = "rsa" if self.family == "rsa" else "ecdh_ecdsa"
         keys = self.end if self.end == self.ca else f"{self.end}@{self.ca}"
         return f"wtls/{exchange}/{keys}/{'mutual' if authentication == 'mutual' else 'requested'}"
@@ -122,7 +122,7 @@ class Thesis:
         return self.time_s(case, authentication, "client") + self.time_s(case, authentication, "server")
 
     def share(self, case: Case, authentication: Authentication, side: Side, column: str) -> float:
-        """A share of tables 4.3 to 4.10, as a fraction; 0 where the table has no such column."""
+        """A share of tables 4.3 to 4.10, as a fraction; 0 if the table has no such column."""
         row = self.printed(SHARE_TABLES[authentication, case.family, side][1], case)
         return float(row.get(column, 0.0)) / 100.0
 
@@ -141,9 +141,9 @@ class Thesis:
     def queued_s(self, case: Case, authentication: Authentication) -> Floats:
         """Server seconds of each queued message, shape ``(n,)``: the totals times the percentages.
 
-        Certificate, ClientKeyExchange and CertificateVerify are resolved; the others, half a millisecond
-        together, are printed as one figure and count as 0. Mutual ECDH sends no ClientKeyExchange, and the
-        thesis leaves its time out.
+        Certificate, ClientKeyExchange and CertificateVerify have their own times; the others, together half a
+        millisecond, are printed as one figure and count as 0. Mutual ECDH sends no ClientKeyExchange, and the
+        thesis omits its time.
         """
         total_s = self.time_s(case, authentication, "server")
         columns = ["verify_client_cert_pct"]
@@ -171,7 +171,7 @@ class Thesis:
 
 
 def share_cells(thesis: Thesis) -> Iterator[tuple[str, str, Case, Authentication, Side, str]]:
-    """Each cell of the percentage tables: number and name of its table, case, place and column."""
+    """Each cell of the percentage tables: table number and name, case, authentication, side, column."""
     for (authentication, family, side), (number, table) in SHARE_TABLES.items():
         columns = [column for column in thesis.data.tables[table].columns if column in COLUMNS]
         for case in thesis.cases:

@@ -1,7 +1,7 @@
 """A handshake's messages in the thesis: their order (tables 3.5 and 3.7), and the numbers in each.
 
-Table 4.11 prints one total a case. What the thesis says of a single message is which keys and signatures
-are in it; everything else, acknowledgements included, is in one constant for each kind of handshake.
+Table 4.11 prints one total per case. For single messages, the thesis gives only the keys and signatures that
+they contain; all else, including acknowledgements, is one constant for each kind of handshake.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def field_bytes(curve: str) -> int:
 
 
 def signature_bytes(key: str) -> int:
-    """Bytes of a signature: two numbers as long as the curve's order, or as long as the modulus."""
+    """Bytes of a signature: two numbers of the length of the curve's order, or one of that of the modulus."""
     return int(key[3:]) // 8 if key.startswith("rsa") else 2 * _ORDER_BYTES[key]
 
 
@@ -43,25 +43,25 @@ FLOW = "tables_3_5_to_3_9_message_flow"
 Message = tuple[Side, str]
 
 FAMILIES = {"ecc": "ecdh", "rsa": "rsa"}
-"""Families of certificates, each with the name that the tables' columns have for its key exchange."""
+"""Families of certificates, each with its name in the columns for its key exchange."""
 
 EXPLICIT = ("163r", "256p", "283k", "283r")
-"""Curves of the thesis that WAP-261-WTLS (table 8) gives no number: here they are spelt out, there they had
-private numbers (table 3.2)."""
+"""Curves of the thesis without a number in WAP-261-WTLS (table 8): our messages contain their parameters, the
+thesis used private numbers (table 3.2)."""
 
 _PRIME_CURVES = ("256p",)
 
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of handshake: the family of certificates, and who is authenticated."""
+    """One kind of handshake: the family of certificates, and which side is authenticated."""
 
     family: str
     authentication: Authentication
 
     @property
     def name(self) -> str:
-        """In words: ``ECDH_ECDSA, mutual``."""
+        """The name: ``ECDH_ECDSA, mutual``."""
         return f"{'RSA' if self.family == 'rsa' else 'ECDH_ECDSA'}, {WORDS[self.authentication]}"
 
 
@@ -72,12 +72,12 @@ def kinds() -> Iterator[Kind]:
 
 
 def first(thesis: Thesis, kind: Kind) -> Case:
-    """A kind's first case in the tables: the one with the smallest keys."""
+    """A kind's first case in the tables, which has the smallest keys."""
     return next(case for case in thesis.cases if case.family == kind.family)
 
 
 def order(data: PaperData, kind: Kind) -> list[Message]:
-    """The messages of a kind in their order; a Certificate that is sent empty counts as one."""
+    """The messages of a kind in their order; an empty Certificate counts as a message."""
     column = f"sent_{kind.authentication}_{FAMILIES[kind.family]}"
     return [
         ("client" if row["direction"] == "client_to_server" else "server", row["message"])
@@ -88,13 +88,13 @@ def order(data: PaperData, kind: Kind) -> list[Message]:
 
 @dataclass(frozen=True)
 class Numbers:
-    """What in a message is as long as some key, in bytes: there and here.
+    """The parts of a message whose length depends on a key, in bytes: in the thesis and in our engine.
 
     Attributes:
-        signatures_bytes: of a certificate or in CertificateVerify; the same in both.
-        publics_bytes: public keys and encrypted secrets; curve points uncompressed, as the thesis had them.
-        compression_bytes: what the points are shorter here, where they are compressed.
-        explicit_bytes: the parameters of a curve, where they are spelt out here.
+        signatures_bytes: in a certificate or in CertificateVerify; equal in both.
+        publics_bytes: public keys and encrypted secrets; curve points are uncompressed, as in the thesis.
+        compression_bytes: by how much points are shorter in our messages, which compress them.
+        explicit_bytes: the parameters of a curve, if our messages contain them.
     """
 
     signatures_bytes: int = 0
@@ -127,7 +127,7 @@ def numbers(case: Case, authentication: Authentication, message: Message) -> Num
 
 
 def parameter_set_bytes(curve: str) -> int:
-    """What a curve adds where parameter specifier 255 and a ParameterSet stand for a number.
+    """The additional bytes of a curve if specifier 255 and a ParameterSet replace a number.
 
     WAP-261-WTLS, section 10.5: the set's length, the field, a, b, an empty seed, the compressed base point,
     its order, the cofactor. Binary fields have pentanomials.
@@ -145,12 +145,12 @@ def numbers_bytes(thesis: Thesis, kind: Kind, case: Case) -> int:
 
 
 def constant_bytes(thesis: Thesis, kind: Kind) -> float:
-    """What is left of table 4.11 without the numbers: one figure for all cases of a kind."""
+    """The rest of table 4.11 without the numbers: one figure for all cases of a kind."""
     case = first(thesis, kind)
     return thesis.size_bytes(case, kind.authentication) - numbers_bytes(thesis, kind, case)
 
 
 def handshake_bytes(thesis: Thesis, case: Case, authentication: Authentication) -> float:
-    """A cell of table 4.11 by the constant and the numbers."""
+    """A cell of table 4.11 from the constant and the numbers."""
     kind = Kind(case.family, authentication)
     return constant_bytes(thesis, kind) + numbers_bytes(thesis, kind, case)

@@ -1,4 +1,4 @@
-"""The thesis's networks: traversal delays on CSD and GPRS, with and without the factor its results lack."""
+"""The thesis's networks: traversal delays on CSD and GPRS, with and without the factor 8 that it omits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RATES, PINGS = "table_4_13_gprs_data_rates", "figures_4_25_to_4_31_gprs_average_
 TRAVERSALS = "table_4_14_gprs_traversal_delays"
 COMPARISON = "table_4_15_traversal_comparison"
 SLOT_OF_CASE = {"worst": "8 PM", "average": "12 PM", "best": "12 AM"}
-"""Which time slot each GPRS row of table 4.15 is."""
+"""The time slot of each GPRS row of table 4.15."""
 
 PING_BYTES = 64
 
@@ -34,13 +34,13 @@ def arrays(thesis: Thesis) -> tuple[Floats, Floats, Floats]:
 
 
 def csd_traversal_s(thesis: Thesis) -> Floats:
-    """The traversal delay that each of the 48 cases gives (4.1)."""
+    """The traversal delay computed from each of the 48 cases (4.1)."""
     delay_s, size_bytes, messages = arrays(thesis)
     return traversal_from_transmission_s(delay_s, size_bytes, CSD_BITS_PER_S, messages)
 
 
 def serialisation_s(thesis: Thesis) -> Floats:
-    """What the rate alone would take in each of the 48 cases (3.83)."""
+    """The transmission time at the rate alone in each of the 48 cases (3.83)."""
     return transmission_s(arrays(thesis)[1], CSD_BITS_PER_S)
 
 
@@ -62,7 +62,7 @@ def slots(data: PaperData) -> list[str]:
 
 
 def gprs_traversal_ms(data: PaperData, slot: str, *, as_computed: bool) -> float:
-    """Mean traversal delay of a time slot by 4.2; ``as_computed`` without the factor 8, as the thesis did."""
+    """Mean traversal delay of a time slot by 4.2; ``as_computed``: without the factor 8, as in the thesis."""
     rates = data.tables[RATES].one(time_slot=slot)
     return 1e3 * float(
         traversal_from_ping_s(
@@ -76,7 +76,7 @@ def gprs_traversal_ms(data: PaperData, slot: str, *, as_computed: bool) -> float
 
 
 def gprs_rate_bits_per_s(data: PaperData, slot: str) -> float:
-    """One rate for both directions: sizes are not split, so half of the bytes are taken to go each way."""
+    """One rate for both directions, for equal bytes in each, because the thesis does not split its sizes."""
     rates = data.tables[RATES].one(time_slot=slot)
     up, down = (1e3 * float(rates[f"{way}load_kbps"]) for way in ("up", "down"))
     return 2.0 / (1.0 / up + 1.0 / down)

@@ -1,4 +1,4 @@
-"""What the thesis says of transmission and of whole handshakes (sections 4.3, 4.4, 5)."""
+"""The thesis's claims about transmission and whole handshakes (sections 4.3, 4.4, 5)."""
 
 from __future__ import annotations
 

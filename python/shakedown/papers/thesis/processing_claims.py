@@ -1,4 +1,4 @@
-"""What the thesis says of processing times (sections 1 to 4.1, 5), checked on its own tables."""
+"""The thesis's claims about processing times (sections 1 to 4.1, 5), checked with its own tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shakedown.papers.verdicts import Check
 from shakedown.schema.base import SIDES, Side
 
 Time = Callable[[Case, Authentication, Side], float]
-"""A side's time of a case: the thesis's, or the modern rerun's."""
+"""A side's time in a case: from the thesis, or from the modern rerun."""
 
 LEVELS = {1: (1,), 2: (1, 2), 3: (1, 2, 3)}
 """Levels of end certificates in each category."""
@@ -53,7 +53,7 @@ def violations(
     *,
     or_equal: bool = False,
 ) -> list[str]:
-    """Where an order by kind of key (smallest time first) does not hold, in words."""
+    """Comparisons in which an order by kind of key (smallest time first) does not hold, as texts."""
     found = []
     for authentication in AUTHENTICATIONS:
         for category in categories:
@@ -73,7 +73,7 @@ def violations(
 
 
 def order_check(broken: Sequence[str], holds: str, where: str) -> Check:
-    """A check of an order from the places where it does not hold."""
+    """A check of an order, from the comparisons in which it does not hold."""
     if not broken:
         return verdicts.holds(True, holds, where)
     more = f" and {len(broken) - 1} more" if len(broken) > 1 else ""
@@ -82,7 +82,7 @@ def order_check(broken: Sequence[str], holds: str, where: str) -> Check:
 
 
 def growth_violations(thesis: Thesis, time: Time) -> list[str]:
-    """Where the client's time does not grow with the CA's key at an equal end certificate."""
+    """Comparisons in which the client's time does not grow with the CA's key, for equal end certificates."""
     found = []
     for authentication in AUTHENTICATIONS:
         for end in dict.fromkeys(case.end for case in thesis.cases):
@@ -98,7 +98,7 @@ def growth_violations(thesis: Thesis, time: Time) -> list[str]:
 
 
 def prime_ratios(thesis: Thesis, time: Time) -> dict[str, float]:
-    """The server's time with prime curves over that with Koblitz and random ones: 24 ratios."""
+    """The ratios of the server's time with prime curves to that with Koblitz and random ones: 24 ratios."""
     cases = [by_group(thesis, category, level) for category, levels in LEVELS.items() for level in levels]
     return {
         f"{one['prime'].name} over {one[kind].name} ({how})": time(one["prime"], how, "server")
@@ -110,7 +110,7 @@ def prime_ratios(thesis: Thesis, time: Time) -> dict[str, float]:
 
 
 def rsa_violations(thesis: Thesis, time: Time) -> list[str]:
-    """Where RSA does not take a side longer than each kind of curve."""
+    """Comparisons in which RSA does not take a side longer than each kind of curve."""
     return [
         one
         for kind in ("prime", "koblitz", "random")
@@ -119,7 +119,7 @@ def rsa_violations(thesis: Thesis, time: Time) -> list[str]:
 
 
 def mutual_violations(thesis: Thesis, time: Time) -> list[str]:
-    """Where mutual authentication does not take the server longer."""
+    """Cases in which mutual authentication does not take the server longer."""
     return [
         case.name
         for case in thesis.cases
@@ -131,7 +131,7 @@ def _orders(thesis: Thesis) -> dict[str, Check]:
     time = thesis.time_s
 
     def prime_slower(category: int) -> list[str]:
-        """Where prime curves are not the fastest on the server."""
+        """Comparisons in which prime curves are not the fastest on the server."""
         return [
             one
             for kind in ("koblitz", "random")
@@ -260,7 +260,7 @@ def _figures(thesis: Thesis) -> dict[str, Check]:
 
 
 Place = tuple[Authentication, str, Side]
-"""How a case authenticates, its family of keys, and whose time it is."""
+"""The authentication, the family of keys, and the side."""
 
 ECDH_CLIENT: Place = ("mutual", "ecc", "client")
 RSA_CLIENT: Place = ("mutual", "rsa", "client")
@@ -272,9 +272,9 @@ ONE_SIDED_RSA_SERVER: Place = ("serverauth", "rsa", "server")
 
 
 class Share(NamedTuple):
-    """A claim about parts of a side's time: the ranges of these columns, or what one is at least.
+    """A claim about parts of a side's time: the ranges of these columns, or a lower bound of one.
 
-    `what` names it where handshakes of here are held to it; None: none are. `more` is its reason's end.
+    `what` is its name for the modern rerun; None: it has none. `more` is the end of its reason.
     """
 
     claim: str
@@ -286,13 +286,13 @@ class Share(NamedTuple):
 
     @property
     def words(self) -> str:
-        """What it says, and of which side."""
+        """The claim's name with its place."""
         how, family, side = self.place
         authentication = "mutual" if how == "mutual" else "server-auth"
         return f"{self.what}, {authentication} {'ECDH' if family == 'ecc' else 'RSA'} {side}"
 
     def check(self, span: Callable[[Authentication, str, Side, str], tuple[float, float]], why: str) -> Check:
-        """Against the least and the greatest share of each column, of others' as what they leave."""
+        """A check of the smallest and largest share of each column; for `OTHERS`, of the remaining share."""
         spans = [span(*self.place, column) for column in self.columns]
         if self.least is None:
             return verdicts.spans(spans, why)

@@ -1,7 +1,7 @@
 """The thesis's queue: waits, limits and capacities, with the rate counted as the thesis counts it.
 
-Equation 3.12 is fed with the mean time of one message, so that its rate counts messages; the thesis calls
-them handshake requests. Where a rate in handshakes is meant, it is said.
+The thesis uses the mean time of one message in equation 3.12, so its rate counts messages, which it calls
+handshake requests. Rates of handshakes are named as such.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Queue:
     """One curve of the thesis: a mixture of cases that share the CA's key.
 
     Attributes:
-        name: as the figures name it.
+        name: the name in the figures.
         first_s, second_s2: moments of one queued message (3.21 to 3.82).
         messages: n, messages in a handshake.
         server_s: the server's whole time for a handshake, mean over the mixture.
@@ -39,7 +39,7 @@ class Queue:
     server_s: float
 
     def wait_s(self, messages_per_s: Numbers) -> Floats:
-        """Mean wait at a rate of messages (3.12); NaN where there is no steady state."""
+        """Mean wait at a rate of messages (3.12); NaN without a steady state."""
         return mg1_wait_s(messages_per_s, self.first_s, self.second_s2)
 
     def load(self, messages_per_s: float) -> float:
@@ -53,11 +53,11 @@ class Queue:
 
     @property
     def capacity_per_s(self) -> float:
-        """What the server really takes: handshakes per second, 1 / P_s."""
+        """The server's true capacity: handshakes per second, 1 / P_s."""
         return steady_rate_limit_per_s(self.server_s)
 
     def rate_at_per_s(self, wait_s: float) -> float:
-        """Messages per second at which the mean wait is this: equation 3.12 solved for the rate."""
+        """Messages per second at which the mean wait has this value: equation 3.12 solved for the rate."""
         return 2.0 * wait_s / (self.second_s2 + 2.0 * wait_s * self.first_s)
 
 
@@ -82,7 +82,7 @@ def queue(
 
 @dataclass(frozen=True)
 class Point:
-    """A published point of some curves: a rate in requests per second, and the least and greatest wait."""
+    """A published point of some curves: a rate in requests per second, and the smallest and largest wait."""
 
     claim_id: str
     what: str
@@ -91,22 +91,22 @@ class Point:
     waits_ms: tuple[float, float]
 
     def waits_here_ms(self) -> list[float]:
-        """Our waits at the printed rate; NaN where there is no steady state."""
+        """Our waits at the printed rate; NaN without a steady state."""
         return [1e3 * float(queue.wait_s(self.rate_per_s)) for queue in self.queues]
 
     def rates_here_per_s(self) -> tuple[float, float]:
-        """Messages per second at which the printed wait is met, over its range and all curves."""
+        """The range of rates (messages per second) at which the printed waits occur, over all curves."""
         rates = [queue.rate_at_per_s(wait / 1e3) for queue in self.queues for wait in self.waits_ms]
         return min(rates), max(rates)
 
     def capacities_per_s(self) -> tuple[float, float]:
-        """What the server really takes, handshakes per second."""
+        """The server's true capacity, in handshakes per second, over all curves."""
         capacities = [queue.capacity_per_s for queue in self.queues]
         return min(capacities), max(capacities)
 
 
 def span_words(low: float, high: float, digits: str = ".3g") -> str:
-    """Two figures, or one where their digits are the same."""
+    """Two figures, or one if both have the same digits."""
     return " to ".join(dict.fromkeys((f"{low:{digits}}", f"{high:{digits}}")))
 
 

@@ -1,4 +1,4 @@
-"""What the thesis says of its queue (sections 4.2, 4.4, 5), where its rates count messages."""
+"""The thesis's claims about its queue (sections 4.2, 4.4, 5), whose rates count messages."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from shakedown.papers.thesis.queue import RATES_PER_S, Point, Queue, points, que
 from shakedown.papers.verdicts import Check, published_values
 
 _LIMITS = ("wn-043", "wn-046")
-"""Where the thesis prints both a practical limit and the wait there: 150 to 160, and 146 ms."""
+"""Claims with both a practical limit and the wait at it: 150 to 160 ms, and 146 ms."""
 
 
 def limit_waits_s(thesis: Thesis) -> tuple[float, float]:
-    """The least and greatest wait that the thesis prints with a practical limit of about 70/s."""
+    """The smallest and largest wait that the thesis prints for a practical limit of about 70/s."""
     ends = [
         end for claim in _LIMITS for span in published_values(thesis.data.claims[claim].value) for end in span
     ]

@@ -51,7 +51,7 @@ def share_here(cost: Cost, side: Side, column: str) -> float:
 
 
 def measured_cells(data: PaperData, replication: Replication) -> list[Row]:
-    """Tables 4.1, 4.2 and 4.11 as ratios to their first case, tables 4.3 to 4.10 as they stand."""
+    """Tables 4.1, 4.2 and 4.11 as ratios to their first case, tables 4.3 to 4.10 unchanged."""
     thesis = Thesis(data)
     return [*_ratios(thesis, replication), *_shares(thesis, replication)]
 
@@ -76,7 +76,7 @@ def _ratios(thesis: Thesis, replication: Replication) -> Iterator[Row]:
                     "10 %",
                     replication.why_not(suites) or f"{suites[0]} over {suites[1]} here",
                 )
-                # Bytes depend on no machine.
+                # Bytes do not depend on the machine.
                 yield beside(row) if side else row
 
 
@@ -119,7 +119,7 @@ def modern_rerun(data: PaperData, replication: Replication) -> Sequence[ModernRe
         return min(values), max(values)
 
     def extremes(how: Authentication, family: str, side: Side, *columns: str) -> str:
-        """The cases of the least and greatest share, in µs, and the work other than public keys."""
+        """The cases of the smallest and largest share, in µs, and the work except public-key operations."""
         found = []
         for column in columns:
             of = {

@@ -23,7 +23,7 @@ from shakedown.papers.thesis.messages import (
 
 CA_NAME = 43
 NAMES = {"server": CA_NAME + 56, "client": CA_NAME + 55}
-"""Bytes of text: the CA's name, and both names in a side's certificate (the laboratory's own)."""
+"""Bytes of text: the CA's name, and both names in a side's certificate (those of our generated ones)."""
 
 _RECORD = {"record header": 5}
 _FRAME = {"record header": 5, "handshake header": 3}
@@ -61,16 +61,16 @@ ENCODING: Mapping[str, Mapping[str, int]] = {
     "ChangeCipherSpec": {**_RECORD, "type": 1},
     "Finished": {**_FRAME, "verify data": 12, "MAC": 20, "padding": 5},
 }
-"""What is in our messages besides numbers and certificates' names, in bytes (WAP-261-WTLS, 9.2 and 10.5).
+"""The parts of our messages besides numbers and certificates' names, in bytes (WAP-261-WTLS, 9.2 and 10.5).
 
-RC5 with 64-bit blocks and SHA-1; one key exchange is suite, parameter number and null identifier, a trusted
-CA the same with the type, character set and length of its name.
+RC5 with 64-bit blocks and SHA-1. A key exchange consists of suite, parameter number and null identifier; a
+trusted CA also has the type, character set and length of its name.
 """
 
 
 @dataclass(frozen=True)
 class Line:
-    """One case: from the thesis's bytes to ours."""
+    """One case: the steps from the thesis's bytes to ours."""
 
     case: Case
     authentication: Authentication
@@ -82,12 +82,12 @@ class Line:
 
     @property
     def alike_bytes(self) -> float:
-        """Ours, if curves had the thesis's private numbers and points were uncompressed."""
+        """Our bytes if curves had the thesis's private numbers, and points were uncompressed."""
         return self.replicated_bytes - self.explicit_bytes + self.compression_bytes
 
     @property
     def residue_bytes(self) -> float:
-        """What no part explains."""
+        """The difference that no part explains."""
         return (
             self.printed_bytes
             - self.compression_bytes
@@ -98,7 +98,7 @@ class Line:
 
 
 def fixed_bytes(data: PaperData, replication: Replication, kind: Kind, case: Case) -> dict[Message, float]:
-    """Our messages in a case without the numbers: what was measured, less what keys decide."""
+    """The bytes of our messages in a case without the numbers, whose sizes keys determine."""
     cost = replication.costs[case.suite(kind.authentication)]
     return {
         message: one.size_bytes - numbers(case, kind.authentication, message).replicated_bytes
@@ -107,7 +107,7 @@ def fixed_bytes(data: PaperData, replication: Replication, kind: Kind, case: Cas
 
 
 def lines(thesis: Thesis, replication: Replication) -> list[Line]:
-    """All 48 cases. The constant's difference comes from a kind's first case, and serves all others."""
+    """All 48 cases. The difference of a constant is that of a kind's first case, used for all others."""
     found = []
     for kind in kinds():
         messages = order(thesis.data, kind)
@@ -132,7 +132,7 @@ def lines(thesis: Thesis, replication: Replication) -> list[Line]:
 
 
 def words(data: PaperData, replication: Replication) -> dict[str, str]:
-    """The page's tables of bytes; dashes where nothing was measured."""
+    """The page's tables of bytes; a note if nothing was measured."""
     thesis = Thesis(data)
     suites = [case.suite(how) for case, how in thesis.all()]
     if replication.why_not(suites):
@@ -149,7 +149,7 @@ def words(data: PaperData, replication: Replication) -> dict[str, str]:
 
 
 def _fixed_table(thesis: Thesis, replication: Replication) -> str:
-    """Each message: what is sent in it besides numbers, of what, and which numbers go with it."""
+    """Each message: its bytes besides numbers, their parts, and the numbers in it."""
     fixed = {kind: fixed_bytes(thesis.data, replication, kind, first(thesis, kind)) for kind in kinds()}
     rows = []
     for message in order(thesis.data, Kind("rsa", "mutual")):  # the one kind that has all twelve
@@ -188,7 +188,7 @@ def _numbers_words(message: Message) -> str:
 
 
 def _constants_table(thesis: Thesis, replication: Replication) -> str:
-    """The rest of the thesis's totals without the numbers, compared with ours."""
+    """The thesis's totals without the numbers, compared with ours."""
     rows = []
     for kind in kinds():
         there = constant_bytes(thesis, kind)
@@ -232,7 +232,7 @@ def _signed(size: float) -> str:
 
 
 def _messages_table(thesis: Thesis, replication: Replication, kind: Kind) -> str:
-    """Our bytes of each message of each case of a kind; in brackets the thesis's numbers in it."""
+    """Our bytes of each message in each case of a kind; in brackets the thesis's numbers in it."""
     messages = order(thesis.data, kind)
     rows = []
     for case in thesis.cases:
@@ -250,5 +250,5 @@ def _messages_table(thesis: Thesis, replication: Replication, kind: Kind) -> str
 
 
 def _explicit_words() -> str:
-    """The curves without a number, and what each adds wherever it is named."""
+    """The curves without a number, and the additional bytes wherever one is named."""
     return ", ".join(f"{curve} {parameter_set_bytes(curve)}" for curve in EXPLICIT)

@@ -24,7 +24,7 @@ from shakedown.schema.base import SIDES
 from shakedown.schema.replication import Row
 
 TIME_TOLERANCE, SHARE_TOLERANCE, DELAY_TOLERANCE = "5 %", "1", "10 %"
-"""Of processing times; of shares, in percentage points; of transmission delays."""
+"""Tolerances of processing times, of shares (in percentage points), and of transmission delays."""
 
 _INPUT = "an input: measured by the author, and not derived from other figures"
 
@@ -178,7 +178,7 @@ def _comparison(thesis: Thesis) -> Iterator[Row]:
 
 
 def _points(thesis: Thesis) -> Iterator[Row]:
-    """For each published point of the queue: where its wait is met, and what the server really takes."""
+    """For each published point of the queue: the rate at which its wait occurs, and the true capacity."""
     for point in points(thesis):
         low, high = point.rates_here_per_s()
         middle = (low + high) / 2

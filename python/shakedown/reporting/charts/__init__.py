@@ -1,9 +1,9 @@
-"""The one chart kit, of report and papers: Vega-Lite definitions in common colours and patterns.
+"""The chart library of report and papers: Vega-Lite definitions in common colours and patterns.
 
-Categories differ in colour and pattern, lines in colour, dash and symbol, so that print without colour tells
-them apart. `columns`, `curves` and `ranges` are laid out by Vega-Lite, for a column of 16 cm; `sides`,
-`timeline`, `ladder`, `map` and `queue` by the pixel, for wide and for narrow pages. All take rows and return
-a definition; `figure` draws it.
+Categories differ in colour and pattern, lines in colour, dash and symbol, so that they can be distinguished
+in print without colour. Vega-Lite lays out `columns`, `curves` and `ranges`, for a column of 16 cm; `sides`,
+`timeline`, `ladder`, `map` and `queue` have pixel layouts, for wide and for narrow pages. All take rows and
+return a definition; `figure` draws it.
 """
 
 from __future__ import annotations
@@ -25,4 +25,4 @@ __all__ = [
     "spans",
     "stacked_bars",
 ]
-"""The kinds of figures that papers have; the report's import their modules."""
+"""The kinds of figures of the papers; the report imports the modules of its own kinds."""

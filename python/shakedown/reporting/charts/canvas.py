@@ -1,4 +1,4 @@
-"""Drawings laid out by the pixel: rectangles, texts and rules at places that rows name."""
+"""Drawings with pixel layouts: rectangles, texts and rules at positions that rows contain."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from shakedown.reporting.charts.theme import FILLS, INK, PAPER
 Row = Mapping[str, Any]
 
 WIDE = 500
+"""Pages wider than this many pixels have the wide layout."""
 _SYMBOL_PX = 36
-"""A legend's symbol with the gaps around it."""
-"""Pages above this many pixels are laid out as wide ones."""
+"""Width in pixels of a legend's symbol with the gaps around it."""
 
 CHARACTER_PX = 6.2
 """Mean width of a character at the labels' size."""
@@ -42,7 +42,7 @@ def marks(rows: Sequence[Row], kind: str, encoding: Mapping[str, Any], **look: o
 
 
 def between(y: Mapping[str, Any]) -> dict[str, Any]:
-    """From the height `top` to `bottom`."""
+    """The vertical extent from the field `top` to `bottom`."""
     return {"y": {"field": "top", **y}, "y2": {"field": "bottom"}}
 
 
@@ -52,7 +52,7 @@ def rectangles(
     y: Mapping[str, Any],
     **more: Any,  # noqa: ANN401 - any mark's
 ) -> Definition:
-    """Rectangles from `from` to `to`, from `top` to `bottom`; a `color` encodes, or is the mark's."""
+    """Rectangles from `from` to `to`, from `top` to `bottom`; `color` is an encoding or a single colour."""
     encoding = {"x": {"field": "from", **x}, "x2": {"field": "to"}, **between(y)}
     if "color" in more and isinstance(more["color"], dict):
         encoding["color"] = more.pop("color")
@@ -62,12 +62,12 @@ def rectangles(
 def lanes(
     rows: Sequence[Row], left_px: float, right_px: float, y: Mapping[str, Any], **mark: object
 ) -> Definition:
-    """Bands over a whole width, from `top` to `bottom`."""
+    """Bands over the whole width, from `top` to `bottom`."""
     return marks(rows, "rect", {"x": {"value": left_px}, "x2": {"value": right_px}, **between(y)}, **mark)
 
 
 def baselines(rows: Sequence[Row], right_px: float, y: Mapping[str, Any], **mark: object) -> Definition:
-    """Rules over a whole width, at `y`."""
+    """Rules over the whole width, at `y`."""
     return marks(rows, "rule", {"y": y, "x": {"value": 0}, "x2": {"value": right_px}}, **mark)
 
 
@@ -78,7 +78,7 @@ def shaped(
     y: Mapping[str, Any],
     **mark: object,
 ) -> Definition:
-    """Points at `at`, each with the shape and colour that `looks` has for its `what`."""
+    """Points at `at`, with the shape and colour in `looks` of their `what`."""
     names = list(looks)
 
     def scale(place: int) -> dict[str, Any]:
@@ -101,7 +101,7 @@ def texts(
     align: str = "left",
     **mark: object,
 ) -> Definition:
-    """Words of a field, in the middle of their height."""
+    """The texts of a field, vertically centred."""
     look = {"color": INK, **mark}
     how = {"align": align} if align != "each" else {"align": {"expr": "datum.align"}}
     encoding = {"x": dict(x), "y": dict(y), "text": {"field": field}}
@@ -116,13 +116,13 @@ def haloed(
     align: str = "left",
     **mark: object,
 ) -> list[Definition]:
-    """Words that stay legible where something passes behind them."""
+    """Texts with a halo, which stay legible in front of other marks."""
     halo = {"stroke": PAPER, "strokeWidth": 5, "color": PAPER}
     return [texts(rows, field, x, y, align, **{**mark, **look}) for look in (halo, {"color": INK})]
 
 
 def legend_columns(names: Sequence[str], width: int) -> int:
-    """A column for each name; on a narrow page two, or one where the longest names are too long for two."""
+    """One column per name; on a narrow page two, or one if the longest names are too long for two."""
     if width > WIDE:
         return len(names)
     longest = sorted(map(len, names))[-2:]
@@ -130,7 +130,7 @@ def legend_columns(names: Sequence[str], width: int) -> int:
 
 
 def filled(field: str, looks: Mapping[str, str], width: int) -> dict[str, Any]:
-    """Categories by fill: `looks` names each one's."""
+    """Categories by fill; `looks` maps each category to its fill."""
     return {
         "field": field,
         "type": "nominal",

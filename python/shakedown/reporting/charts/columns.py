@@ -1,4 +1,4 @@
-"""Bars, beside or upon each other."""
+"""Bars, side by side or stacked."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def grouped_bars(
     free: bool = False,
     x_title: str | None = None,
 ) -> Definition:
-    """Bars side by side for each ``x``: field names of ``values``; ``y`` is also the axis' title.
+    """Bars side by side for each ``x``; ``y`` is also the axis' title.
 
     Args:
         values: rows.
-        x, series, y: their fields; orders are those in which values first come.
+        x, series, y: fields of the rows; values are in their order of first appearance.
         log: logarithmic heights.
-        facet: field whose values get a panel each, side by side.
-        free: a scale of its own for each panel.
+        facet: field whose values each have a panel, side by side.
+        free: each panel has its own scale.
         x_title: title of the horizontal axis.
     """
     names, groups = order_of(values, series), order_of(values, x)
@@ -66,7 +66,7 @@ def grouped_bars(
     )
     definition = panelled(unit, values, None, facet)
     if facet:
-        # Bars side by side share their horizontal scale with the other panels: else they get no width.
+        # Panels of grouped bars share their horizontal scale; with independent scales, bars have no width.
         definition["resolve"] = {"scale": {"y": "independent" if free else "shared"}}
     return definition
 
@@ -83,9 +83,9 @@ def stacked_bars(
     y_max: float | None = None,
     x_title: str | None = None,
 ) -> Definition:
-    """Bars of parts on top of each other; fields as in ``grouped_bars``; ``free`` scales each panel alone.
+    """Stacked bars of parts; fields as in ``grouped_bars``; ``free`` scales each panel independently.
 
-    ``panels`` is as ``facet``, above each other.
+    ``panels`` is like ``facet``, but the panels are one above the other.
     """
     names, groups = order_of(values, part), order_of(values, x)
     count = len(order_of(values, facet)) if facet else 1

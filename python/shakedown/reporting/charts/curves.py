@@ -1,4 +1,4 @@
-"""Lines, and points with the line that fits them."""
+"""Lines, and points with the line fitted to them."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def lines(
 ) -> Definition:
     """Lines over a number.
 
-    ``marks`` are single points with a text beside them (what a paper printed), or under them where they are
-    ``below``.
+    ``marks`` are single points with a text beside them (a value that a paper printed), or below them if they
+    are ``below``.
     """
     names = order_of(values, series)
-    # What lies above the axis ends at it: clipping by the renderer would leave stray ink.
+    # Values above the axis are dropped: clipping by the renderer would leave stray ink.
     shown = [dict(row) for row in values if y_max is None or float(str(row[y])) <= y_max]
     y_scale: dict[str, Any] = {"type": "log"} if log_y else {}
     ticks: dict[str, Any] = {}
@@ -97,7 +97,7 @@ def lines(
 
 
 def regression(values: Values, x: str, y: str, series: str, what: str) -> Definition:
-    """Points and the lines fitted to them; ``what`` tells rows "measured" from rows "regression"."""
+    """Points and the lines fitted to them; ``what`` distinguishes rows "measured" and "regression"."""
     names = order_of(values, series)
     legend = legend_of(names, symbolSize=110, symbolStrokeWidth=2)
     place = {

@@ -1,4 +1,4 @@
-"""Figures found in several ways: a row each, a mark a way, on a logarithmic scale."""
+"""Figures from several methods: a row per figure, a mark per method, on a logarithmic scale."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ROW_PX, _LABEL_PX = 44, 17
 
 @dataclass(frozen=True)
 class Ways:
-    """A figure (ms) by the ways that say something of it, the first with half of its interval, or none."""
+    """A figure (ms) by method; the first method may have a margin, half of its interval."""
 
     label: str
     times_ms: Mapping[str, float]
@@ -27,7 +27,7 @@ class Ways:
 def dot_plot(
     rows: Sequence[Ways], looks: Mapping[str, tuple[str, str]], title: str, width: int
 ) -> Definition:
-    """A row for each figure; `looks` has each way's shape and colour."""
+    """A row for each figure; `looks` has the shape and colour of each method."""
     values = [value for row in rows for value in row.times_ms.values() if value > 0.0]
     low, high = min(values) / 2.0, max(values) * 2.0
     labels, bands, spans, dots = [], [], [], []

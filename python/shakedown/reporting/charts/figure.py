@@ -26,10 +26,10 @@ WIDE_PX, NARROW_PX = 960, 336
 """Inner widths of the two drawings: for a desktop's or a printed page, and for a phone's."""
 
 MAX_INSIDE = 4 << 20
-"""Characters of a figure's CSV that the page itself holds; a longer one is beside it alone."""
+"""Limit of the characters of a figure's CSV inside the page; a longer one is only a separate file."""
 
 SUITE, TIP = "_suite", "_tip"
-"""Fields of a drawing's rows: the handshake that a mark belongs to, and what it says when pointed at."""
+"""Fields of a drawing's rows: the handshake of a mark, and its tooltip."""
 _BETWEEN = "\ue000"
 
 _UNUSED = re.compile(
@@ -43,7 +43,7 @@ Definition = dict[str, Any]
 
 @dataclass(frozen=True)
 class Figure:
-    """What a figure shows; `define` takes the inner width in pixels, `data` goes into the CSV."""
+    """A figure's content; `define` takes the inner width in pixels, `data` goes into the CSV."""
 
     name: str
     title: str
@@ -53,7 +53,7 @@ class Figure:
     data: Sequence[Mapping[str, object]] | pl.DataFrame
     caption: str = ""
     trace: str = ""
-    """The same as a Chrome trace (JSON), where it is a course of events."""
+    """The figure as a Chrome trace (JSON), if it is a timeline; else empty."""
 
     @cached_property
     def wide(self) -> str:
@@ -62,7 +62,7 @@ class Figure:
 
     @property
     def height(self) -> float:
-        """Pixels of the wide drawing."""
+        """Height of the wide drawing in pixels."""
         found = re.search(r'height="([\d.]+)"', self.wide)
         return float(found[1]) if found else 0.0
 
@@ -87,18 +87,18 @@ class Figure:
         return text.getvalue()
 
     def png(self) -> bytes:
-        """The file as pixels, twice as many for sharp print."""
+        """The figure as PNG, with twice as many pixels for sharp print."""
         import vl_convert
 
         return _compressed(bytes(vl_convert.svg_to_png(self.svg, scale=2)))
 
     def files(self) -> dict[str, bytes]:
-        """The figure's files by their names' ends."""
+        """The figure's files by the ends of their names."""
         found = {"svg": self.svg.encode(), "png": self.png(), "csv": self.csv.encode()}
         return found | ({"trace.json": self.trace.encode()} if self.trace else {})
 
     def in_page(self) -> tuple[str, str]:
-        """The wide and the narrow drawing for a page, named for those who cannot see them."""
+        """The wide and the narrow drawing for a page, with texts for screen readers."""
         return self._inline(self.wide, "w"), self._inline(self.narrow, "n")
 
     def _inline(self, svg: str, variant: str) -> str:
@@ -107,7 +107,7 @@ class Figure:
         return _own_ids(drawing, f"{self.name}-{variant}")
 
     def inside(self, form: str) -> str:
-        """The CSV or the trace as the page itself holds it (gzip, Base64); nothing where it is very long."""
+        """The CSV or the trace for embedding in the page (gzip, Base64); empty if it is very long."""
         content = self.csv if form == "csv" else self.trace
         if len(content) > MAX_INSIDE:
             return ""
@@ -115,7 +115,7 @@ class Figure:
 
 
 def fitted(text: str, room_px: float, character_px: float = 6.2) -> str:
-    """The text, its middle left out where it would not fit: names differ at their ends."""
+    """The text, shortened in the middle if it does not fit, because names differ at their ends."""
     most = max(5, int(room_px / character_px))
     if len(text) <= most:
         return text
@@ -124,7 +124,7 @@ def fitted(text: str, room_px: float, character_px: float = 6.2) -> str:
 
 
 def label(text: str, room_px: float, character_px: float = 6.2) -> dict[str, str]:
-    """A row's `text` as it fits, and all of it as the tip where that is less."""
+    """A row's `text`, shortened if necessary; the tooltip then has the full text."""
     cut = fitted(text, room_px, character_px)
     return {"text": cut} if cut == text else {"text": cut, TIP: text}
 
@@ -143,8 +143,8 @@ def draw(definition: Definition) -> str:
 
 
 def _described(value: object) -> object:
-    """A definition whose texts hold nothing that a reader's browser would obey, and in which marks say their
-    rows' suites and tips: Vega's descriptions carry them.
+    """A definition without texts that a browser would interpret. Vega's descriptions of the marks contain the
+    suites and tooltips of their rows.
     """
     if isinstance(value, str):
         return visible(value)
@@ -171,7 +171,7 @@ def _annotated(match: re.Match[str]) -> str:
 
 
 def _lean(svg: str) -> str:
-    """The drawing without what changes no pixel: half of its characters."""
+    """The drawing without attributes and elements that change no pixel: half of its characters."""
     svg = re.sub(r'<path class="(?:back|fore)ground"[^>]*(?:display="none"|d="M0,0h0v0h0Z")[^>]*/>', "", svg)
     svg = re.sub(r"<[^>]+>", lambda tag: _PLACES.sub(_rounded, _UNUSED.sub("", tag[0])), svg)
     return svg.replace("<svg ", f'<svg font-family="{theme.FONT}" ', 1)
@@ -182,7 +182,7 @@ def _rounded(places: re.Match[str]) -> str:
 
 
 def _compressed(png: bytes) -> bytes:
-    """The picture with its pixels compressed as well as zlib can: a quarter of what the renderer writes."""
+    """The PNG with zlib's best compression: a quarter of the renderer's output."""
     head, pixels, place = b"", b"", 8
     while place < len(png):
         (size,) = struct.unpack_from(">I", png, place)
@@ -204,6 +204,6 @@ def _compressed(png: bytes) -> bytes:
 
 
 def _own_ids(svg: str, prefix: str) -> str:
-    """The drawing with ids that no other drawing on the page has; the page's own patterns keep theirs."""
+    """The drawing with ids that are unique on the page; the page's own patterns keep theirs."""
     svg = re.sub(r'\bid="', f'id="{prefix}-', svg)
     return re.sub(r"url\(#(?!fill-)", f"url(#{prefix}-", svg)

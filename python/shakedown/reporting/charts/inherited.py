@@ -1,4 +1,4 @@
-"""Drawings whose marks inherit what all of them say: a fifth of the characters less."""
+"""Drawings whose marks inherit common attributes: a fifth fewer characters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NOT_DRAWN = {f"{{{_SVG}}}{name}" for name in ("title", "desc", "defs", "style")
 
 
 def hoisted(svg: str) -> str:
-    """The drawing with attributes that all children of a group have on the group; it looks the same."""
+    """The drawing with attributes common to all children of a group moved to the group; it looks the same."""
     ET.register_namespace("", _SVG)
     root = ET.fromstring(svg)
     _hoist(root)

@@ -14,7 +14,7 @@ from shakedown.reporting.figures import time, whole
 
 _ROW_PX, _BAR_PX, _LABEL_PX, _NARROW_LABEL_PX = 21, 13, 200, 15
 _END_PX, _NARROW_END_PX = 122, 64
-"""Room at the right for the longest wait, and on wide pages for bytes after it."""
+"""Room at the right for the longest wait, and on wide pages for the bytes after it."""
 _LOOKS = {
     "client at work": "key",
     "server at work": "signature",
@@ -22,12 +22,12 @@ _LOOKS = {
     "not separated": "busy",
 }
 _WORTH_TELLING = 0.015
-"""Share of the whole below which a wait is not written beside its bar."""
+"""A wait below this share of the whole is not written beside its bar."""
 
 
 @dataclass(frozen=True)
 class Wait:
-    """A piece of the time before a message had passed, in seconds since the connection began."""
+    """A part of the wait before a message, in seconds since the connection began."""
 
     row: int
     what: str
@@ -38,7 +38,7 @@ class Wait:
 def waits(messages: Sequence[Mapping[str, Any]]) -> Iterator[Wait]:
     """The parts of the wait before each message: the network, its sender's work, and the unexplained rest.
 
-    The order within a wait is drawn, not captured: only the two sums are known.
+    The order within a wait is not captured: only the two sums are known.
     """
     for row, message in enumerate(messages):
         reached = max(0.0, message["time_s"] - message["wait_s"])
@@ -49,7 +49,7 @@ def waits(messages: Sequence[Mapping[str, Any]]) -> Iterator[Wait]:
                 stop = min(end, reached + length)
                 yield Wait(row, what, reached, stop)
                 reached = stop
-        # Nanoseconds of rounding are no wait.
+        # Rest below 0.1 µs is rounding.
         if end - reached > 1e-7:
             yield Wait(row, "not separated", reached, end)
 

@@ -11,7 +11,7 @@ from shakedown.reporting.charts.theme import INK, LANE, MUTED, STEPS
 from shakedown.reporting.figures import NOTHING, marked, marked_time
 
 STEPS_S = (0.5, 2.0, 5.0, 20.0, 60.0)
-"""Seconds at which a wait begins to feel different; the map's steps end there."""
+"""Upper ends of the map's steps, in seconds: times at which a wait begins to feel different."""
 
 _ROW_PX, _CELL_PX, _HEAD_PX, _GAP_PX = 24, 68, 36, 12
 _NARROW_CELL_PX, _WIDEST_CELL_PX = 64, 140
@@ -20,7 +20,7 @@ Row = dict[str, Any]
 
 
 RECOVERY_STEPS_S = (10.0, 30.0, 60.0, 300.0, 1800.0)
-"""The same of a storm's recovery."""
+"""The same for the recovery from a storm."""
 
 
 def _step(value: float, steps_s: Sequence[float]) -> int:
@@ -47,22 +47,22 @@ def _tip(row: Row | None, device: str, bearer: str, word: str) -> str:
 def time_map(
     rows: Sequence[Row], width: int, steps_s: Sequence[float] = STEPS_S, word: str = "ready"
 ) -> Definition:
-    """Cells of seconds, each with the mark of what it stands on, or with what it is `lacking`.
+    """Cells of seconds, each with the mark of its basis, or with what it is `lacking`.
 
-    `word` says what the seconds are. On a narrow page suites stand above their cells, devices below another.
+    `word` names the seconds. On a narrow page suites are above their cells, and devices below one another.
     """
     suites = list(dict.fromkeys(row["label"] for row in rows))
     devices = list(dict.fromkeys(row["device"] for row in rows))
     bearers = list(dict.fromkeys(row["bearer"] for row in rows))
     found = {(row["label"], row["device"], row["bearer"]): row for row in rows}
     wide = width > WIDE
-    # Room for the longest name, at most a third of the drawing.
+    # Space for the longest name, at most a third of the drawing.
     label_px = min(CHARACTER_PX * max(map(len, suites), default=0) + 14, width / 3) if wide else 0
     room_px = width - label_px
     most = max(1, int(room_px // (_CELL_PX if wide else _NARROW_CELL_PX)))
     blocks = [(device, bearers[at : at + most]) for device in devices for at in range(0, len(bearers), most)]
     across_each = min(most, len(bearers))
-    # As many blocks beside each other as fit, equally many in each strip, their cells as wide as that allows.
+    # As many blocks side by side as fit, the same number in each strip, with cells as wide as that allows.
     fit = max(1, int((room_px + _GAP_PX) // (_CELL_PX * across_each + _GAP_PX))) if wide else 1
     columns = -(-len(blocks) // -(-len(blocks) // fit))
     cell_px = min(_WIDEST_CELL_PX, int((room_px + _GAP_PX) / columns - _GAP_PX) // across_each)
@@ -92,7 +92,7 @@ def time_map(
                 row = found.get((suite, device, bearer))
                 value = row["ready_mean_s"] if row else None
                 x = left + place * cell_px
-                # A lower bound may belong to any step: it has no colour.
+                # A lower bound may belong to any step, so it has no colour.
                 coloured = value is not None and row is not None and row.get("basis") != "unknown"
                 step = f"step{_step(value, steps_s)}" if coloured and value is not None else "none"
                 text = (

@@ -1,4 +1,4 @@
-"""What the kinds of figures share: sizes, axes, legends, colours, dashes and panels."""
+"""Common parts of the kinds of figures: sizes, axes, legends, colours, dashes and panels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DARKER_GREY = {"common": "#6b7682", "busy": "#17212b"}
 
 
 def title_of(text: str) -> dict[str, Any]:
-    """A title that breaks where the drawing ends."""
+    """A title that is broken at the width of the drawing."""
     rows, row = [], ""
     for word in text.split():
         if len(row) + len(word) > 78:
@@ -40,7 +40,7 @@ def title_of(text: str) -> dict[str, Any]:
 
 
 def axis_of(**more: object) -> dict[str, Any]:
-    """An axis in the charts' letters and lines."""
+    """An axis in the common font and colours."""
     return {
         "labelFontSize": FONT_PX,
         "titleFontSize": FONT_PX,
@@ -57,13 +57,13 @@ def axis_of(**more: object) -> dict[str, Any]:
 
 
 def names_axis(groups: Sequence[str], count: int) -> dict[str, Any]:
-    """An axis of names, every one of them written; turned where they would touch."""
+    """An axis of names, all of them printed; they are rotated if they would touch."""
     crowded = sum(len(group) + 2 for group in groups) * count > 84
     return axis_of(labelAngle=-55 if crowded else 0, grid=False, labelOverlap=False)
 
 
 def decades(bottom: float, top: float) -> list[float]:
-    """Ticks of a logarithmic axis: powers of ten, and 2 and 5 between where there are few."""
+    """Ticks of a logarithmic axis: powers of ten, and 2 and 5 between them if there are few."""
     import math
 
     powers = [10.0**power for power in range(round(math.log10(bottom)), round(math.log10(top)) + 1)]
@@ -81,12 +81,12 @@ def legend_of(names: Sequence[str], **more: object) -> dict[str, Any]:
 
 
 def quantity(field: str, title: str | None = None, **more: object) -> dict[str, Any]:
-    """A field of numbers along an axis, which has a title of its own or the field's name."""
+    """A field of numbers along an axis; the axis' title is `title`, or else the field's name."""
     return {"field": field, "type": "quantitative", "title": title or field, **more}
 
 
 def names_of(field: str, names: Sequence[str], looks: Sequence[object], **more: object) -> dict[str, Any]:
-    """A field of names, each with its look: those that there are, again and again."""
+    """A field of names, each with its look; the looks repeat if there are more names."""
     shown = [looks[number % len(looks)] for number in range(len(names))]
     return {"field": field, "type": "nominal", "scale": {"domain": list(names), "range": shown}, **more}
 
@@ -102,13 +102,13 @@ def colour_of(field: str, names: Sequence[str]) -> dict[str, Any]:
 
 
 def line_colour(field: str, names: Sequence[str]) -> dict[str, Any]:
-    """Colours of lines, greys darker than in areas."""
+    """Colours of lines; greys are darker than in areas."""
     looks = [_DARKER_GREY.get(look, FILLS[look].light) for look in _LINES]
     return names_of(field, names, looks, legend=line_legend(names))
 
 
 def header_of(field: str, order: Sequence[str]) -> dict[str, Any]:
-    """The heads of panels that stand beside each other."""
+    """The headings of panels that are side by side."""
     return {
         "field": field,
         "type": "nominal",

@@ -1,4 +1,4 @@
-"""The server's queue: response time by the rate at which handshakes arrive, the knee marked."""
+"""The server's queue: response time by arrival rate of handshakes, with the knee marked."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _round_rates(lowest: float, highest: float, steps: Sequence[int]) -> list[fl
 
 
 def rates_drawn(queues: Sequence[Row], asked: Sequence[float]) -> list[float]:
-    """The rates asked for that lie on the figure's scale."""
+    """The given rates that are on the figure's scale."""
     lowest, highest = _scale(queues)
     return [one for one in asked if lowest <= one <= highest]
 
@@ -66,7 +66,7 @@ def queue_curves(queues: Sequence[Row], asked: Sequence[float], width: int) -> D
     lowest, highest = _scale(queues)
     inner = width - 30
     wide = width > WIDE
-    # On a narrow page a row has a second line of words.
+    # On a narrow page a row has a second line of text.
     row_px = _ROW_PX + (0 if wide else _LINE_PX)
     end_x = {"value": inner if wide else 0}
     for position, queue in enumerate(queues):
@@ -147,7 +147,7 @@ def queue_curves(queues: Sequence[Row], asked: Sequence[float], width: int) -> D
             marks(ends, "rule", {"x": at_rate, **between(y)}, color=INK, strokeWidth=1),
             marks(knees, "point", {"x": at_rate, "y": at_y}, color=INK, size=46, **dot),
             marks(at_asked, "point", {"x": at_rate, "y": at_y}, color=STEPS["step4"].light, size=30, **dot),
-            # The halo keeps words legible where a dotted line passes behind them.
+            # The halo keeps texts legible in front of a dotted line.
             *(haloed(knees, "text", at_rate, at_y, "right", dx=-8, dy=-11) if wide else []),
             *haloed(names, "text", {"value": 0}, at_y, fontWeight=600),
             *haloed(names, "end", end_x, {"field": "end_y", **y}, "right" if wide else "left"),

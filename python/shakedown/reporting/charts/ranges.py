@@ -1,4 +1,4 @@
-"""Spreads: a mean between two ends, for each name or along a line."""
+"""Ranges: a mean between two ends, for each name or along an axis."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from shakedown.reporting.charts.theme import FILLS, INK
 
 
 def spans(values: Values, x: str, mean: str, low: str, high: str, y_title: str) -> Definition:
-    """Means with one standard deviation either way, for series of which nothing else was published."""
+    """Means with one standard deviation either way, for series whose single values were not published."""
     groups = order_of(values, x)
     at_x = {"field": x, "type": "nominal", "sort": groups, "title": None, "axis": names_axis(groups, 1)}
     axis = axis_of(format=",~r")

@@ -1,4 +1,4 @@
-"""Stacked bars, as a rule two a suite: what the client's side comes to, and the server's."""
+"""Stacked bars, usually two per suite: the client's side and the server's."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from shakedown.schema.base import SIDES
 
 _LABEL_PX, _BAR_PX, _GAP_PX, _BETWEEN_PX = 20, 13, 3, 12
 _BOLD_PX = 7.4
-"""Width of a bold character in the widest font that a reader's browser takes."""
+"""Width of a bold character in the widest of the possible fonts."""
 
 
 @dataclass(frozen=True)
 class Segment:
-    """One piece of a bar; `fill` names its look in the theme, `category` its word in the legend.
+    """A part of a bar; `fill` is its look in the theme, `category` its name in the legend.
 
-    `spread` says how certain the whole bar's value is.
+    `spread` is the uncertainty of the whole bar's value.
     """
 
     suite: str
@@ -40,8 +40,8 @@ def stacked_bars(
 ) -> Definition:
     """A bar for each side of each suite over a common scale.
 
-    Suites, and categories in a bar, stand in the order in which they first come; `totals` labels the bars'
-    ends, side by side for each suite in that order.
+    Suites, and categories in a bar, are in their order of first appearance; `totals` are the labels at the
+    ends of the bars, side by side for each suite in that order.
     """
     suite_px = _LABEL_PX + len(sides) * (_BAR_PX + _GAP_PX) - _GAP_PX + _BETWEEN_PX
     suites = list(dict.fromkeys(segment.suite for segment in segments))
@@ -81,7 +81,7 @@ def stacked_bars(
     ]
     height = len(suites) * suite_px
     longest = max((end["to"] for end in ends), default=1.0) or 1.0
-    # The longest bar's label must find its place inside the drawing.
+    # The label of the longest bar must fit into the drawing.
     x, y = across(0, longest * (1 + 70 / width)), down(height)
     middle_y = {"field": "middle", **y}
     return {

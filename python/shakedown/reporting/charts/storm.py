@@ -41,7 +41,7 @@ CAUSES = {
 _AREA_PX, _LABEL_PX, _LANE_PX, _GAP_PX = 62, 20, 26, 14
 
 _STEPS, _PARTS, _LANE_PARTS = 240, 40, 12
-"""Steps of an area; pieces of a row, and of a lane, that say their figures when pointed at."""
+"""Steps of an area; pieces of a row, and of a lane, that have their own tooltips."""
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,12 @@ class Storm:
     """A fleet over time.
 
     Attributes:
-        outside: ends of intervals (s), and the clients that were neither in nor gone by then.
-        recovery_s: when the last client was in.
-        most_in_s: when 99 % of all clients were; None where fewer ever were.
+        outside: ends of intervals (s), and the clients that were neither ready nor gone by then.
+        recovery_s: when the last client was ready.
+        most_in_s: when 99 % of all clients were; None if fewer ever were.
         failed: clients that gave up.
-        causes: of those outside, by `ACCESS`, `SERVER` and `PAUSING`, and those that had given up, `GONE`;
-            the others are `UNDER_WAY`.
+        causes: numbers of these clients by `ACCESS`, `SERVER` and `PAUSING`, and of those that had given up,
+            `GONE`; all others are `UNDER_WAY`.
     """
 
     suite: str
@@ -83,7 +83,7 @@ class Storm:
         return found
 
     def coarse(self) -> Storm:
-        """The same in as many intervals as can be seen: of several the one with the most outside."""
+        """The same in as many intervals as can be seen; merged ones have the largest number of clients."""
         size = -(-len(self.outside) // _STEPS) or 1
         groups = [range(at, min(at + size, len(self.outside))) for at in range(0, len(self.outside), size)]
         fullest = [max(group, key=lambda at: self.outside[at][1]) for group in groups]
@@ -97,7 +97,7 @@ class Storm:
         )
 
     def pieces(self, end_s: float) -> Iterator[dict[str, Any]]:
-        """The fleet's course up to a time, in equal pieces that say the least and the most in them."""
+        """The fleet up to a time, in pieces of equal length whose tooltips have the minimum and maximum."""
         size = -(-len(self.outside) // _PARTS) or 1
         before_s = 0.0
         for at in range(0, len(self.outside), size):
@@ -120,12 +120,12 @@ def _between(values: Sequence[float]) -> str:
 
 @dataclass(frozen=True)
 class Load:
-    """Something that cells or the server do over time; `part` of it is dark.
+    """A load of cells or of the server over time; `part` of it is dark.
 
     Attributes:
-        name: what it is, and its unit.
-        values: ends of intervals (s), and how much there was in each.
-        most: the greatest, as words.
+        name: its name and unit.
+        values: ends of intervals (s), and the load in each.
+        most: the maximum, as text.
     """
 
     name: str
@@ -134,7 +134,7 @@ class Load:
     part: Sequence[float] = ()
 
     def pieces(self) -> Iterator[dict[str, Any]]:
-        """Its course in pieces of equal length that say the least and the most in them."""
+        """The load in pieces of equal length, whose tooltips have the minimum and maximum."""
         size = -(-len(self.values) // _LANE_PARTS) or 1
         before_s = 0.0
         for at in range(0, len(self.values), size):
@@ -146,7 +146,7 @@ class Load:
 
 
 def storms(fleets: Sequence[Storm], arrive_s: float, width: int) -> Definition:
-    """A row for each fleet: the area of those still outside, its peak, and when the last one is in.
+    """A row for each fleet: the area of clients that are not ready, its peak, and when the last one is ready.
 
     `arrive_s` is the time within which all arrive; it is shaded.
     """
@@ -157,7 +157,7 @@ def storms(fleets: Sequence[Storm], arrive_s: float, width: int) -> Definition:
     most = max((each["high"] for stack in stacks for each in stack), default=1.0) or 1.0
     inner = width - 40
     per_s = inner / end_s
-    # A row's words stand above its area, beside each other or, on a narrow page, below.
+    # A row's texts are above its area, side by side or, on a narrow page, one below the other.
     wide = width > WIDE
     words_px = _LABEL_PX if wide else 3 * _LABEL_PX - 8
     row_px = words_px + _AREA_PX + _GAP_PX
@@ -252,7 +252,7 @@ def _areas(rows: Sequence[dict[str, Any]], x: dict[str, Any], y: dict[str, Any],
 
 
 def loads(fleets: Sequence[tuple[str, Sequence[Load]]], width: int) -> Definition:
-    """What cells and server do: for each fleet, by its name, a lane a load; equal loads have one scale."""
+    """The load of cells and server: for each fleet a lane per load; loads of one name have one scale."""
     end_s = max((at_s for _, lanes in fleets for one in lanes for at_s, _ in one.values), default=1.0)
     scales: dict[str, float] = {}
     for _, shown in fleets:

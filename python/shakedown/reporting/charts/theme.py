@@ -2,7 +2,7 @@
 
 Charts are drawn with the light colours. A page replaces each by a CSS variable, so that the same drawing is
 legible on dark paper; a file keeps them. Fills of data are colour and pattern together, so that no meaning
-depends on colour alone (the hues are told apart by colour-blind readers too: blue, orange, teal, grey).
+depends on colour alone. The hues, blue, orange, teal and grey, can be distinguished by colour-blind readers.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 FONT = "Arial, 'Liberation Sans', Helvetica, sans-serif"
-"""Fonts of one metric, so that text is as wide in a reader's browser as where the chart was laid out."""
+"""Fonts of the same metrics, so that text is as wide in a reader's browser as in the layout."""
 
 INK, MUTED, GRID, PAPER, LANE = "#17212b", "#56616d", "#dfe4e9", "#fefefe", "#eef1f5"
 
@@ -27,7 +27,7 @@ class Fill:
 
     @property
     def variable(self) -> str:
-        """The CSS variable that stands for the colour in a page."""
+        """The CSS variable of the colour in a page."""
         return f"var(--{self.name})"
 
     def pattern(self, colour: str, over: str) -> str:
@@ -63,7 +63,7 @@ STEPS = {
         Fill("over", "#fffefd", "#10161c"),
     )
 }
-"""Steps of a map from little to much, and what is written over the upper half; each cell is labelled too."""
+"""Steps of a map from little to much, and the text colour on the upper half; each cell is also labelled."""
 
 _PLAIN = (
     Fill("ink", INK, "#e8edf2"),
@@ -75,9 +75,9 @@ _PLAIN = (
 
 
 def stylesheet_variables() -> str:
-    """The CSS variables: light by default and in print, dark where the reader's system is.
+    """The CSS variables: light by default and in print, dark if the reader's system is.
 
-    The root's `data-theme` has the last word.
+    The root's `data-theme` overrides both.
     """
     fills = (*_PLAIN, *FILLS.values(), *STEPS.values())
 
@@ -101,7 +101,7 @@ def page_patterns() -> str:
 
 
 def for_page(svg: str) -> str:
-    """A drawing in light colours as one that follows the page's."""
+    """A drawing in light colours, changed to use the page's colours."""
     for fill in FILLS.values():
         svg = svg.replace(f'fill="{fill.light}"', f'fill="url(#fill-{fill.name})"')
         svg = svg.replace(f'stroke="{fill.light}"', f'stroke="{fill.variable}"')
@@ -111,7 +111,7 @@ def for_page(svg: str) -> str:
 
 
 def for_file(svg: str) -> str:
-    """A drawing in light colours as a file of its own, with its patterns and on white paper."""
+    """A drawing in light colours as a separate file, with its patterns and on white paper."""
     patterns = "".join(fill.pattern(fill.light, PAPER) for fill in FILLS.values())
     for fill in FILLS.values():
         svg = svg.replace(f'fill="{fill.light}"', f'fill="url(#fill-{fill.name})"')
@@ -120,7 +120,7 @@ def for_file(svg: str) -> str:
 
 
 def vega_config() -> dict[str, Any]:
-    """What all Vega-Lite definitions have in common."""
+    """The common settings of all Vega-Lite definitions."""
     return {
         "background": None,
         "font": FONT,

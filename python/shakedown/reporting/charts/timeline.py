@@ -1,4 +1,4 @@
-"""A handshake in time: two lanes, messages at work on them, operations inside, flights across."""
+"""A handshake in time: two lanes with messages and their operations, and flights between the lanes."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _HEIGHT_PX = 196
 _LANES_PX = {"client": (26.0, 62.0), "server": (134.0, 170.0)}
 _INSET_PX = 7
 _MIN_OPERATION_PX = 0.3
-"""Narrower operations are not drawn: there are many, they cannot be seen, and the paper's stroke around them
-covers their neighbours. The figure's trace has all.
+"""Narrower operations are not drawn: there are many, they cannot be seen, and their strokes would cover their
+neighbours. The figure's trace contains all.
 """
 _CHARACTER_PX = 6.1
-"""Mean width of a character at the labels' size; a label is drawn only where it fits."""
+"""Mean width of a character at the labels' size; a label is drawn only if it fits."""
 
 _CLASS_WORDS = {"key": "key exchange", "signature": "signature", "common": "symmetric and import"}
 _OTHER_WORK = "other work"
@@ -53,7 +53,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Flight:
-    """A run of messages of one sender, sent at one time: the network takes none here."""
+    """Successive messages of one sender, sent at one time: the network takes no time here."""
 
     number: int | None
     sender: Side
@@ -62,7 +62,7 @@ class Flight:
 
 
 def timeline(messages: Sequence[Row], operations: Sequence[Row]) -> tuple[list[Work], list[Flight]]:
-    """The handshake as the driver runs it: one side generates, the other processes and answers.
+    """The handshake as the driver runs it: one side generates, then the other processes and answers.
 
     `messages` and `operations` are rows of the results' views.
     """
@@ -88,7 +88,7 @@ def timeline(messages: Sequence[Row], operations: Sequence[Row]) -> tuple[list[W
 
 
 def runs(messages: Sequence[Row]) -> Iterator[list[Row]]:
-    """Rows of messages as flights, in order; those of no flight (tickets) make runs of their own."""
+    """Rows of messages by flight, in order; messages without a flight (tickets) form runs of their own."""
     run: list[Row] = []
     for message in messages:
         if run and (message["sender"], message["flight"]) != (run[0]["sender"], run[0]["flight"]):
@@ -100,8 +100,8 @@ def runs(messages: Sequence[Row]) -> Iterator[list[Row]]:
 
 
 def traced(messages: Sequence[Row], operations: Sequence[Row]) -> str:
-    """The handshake as a Chrome trace: a thread a side, a slice a message, its operations inside, an arrow a
-    flight.
+    """The handshake as a Chrome trace: a thread per side, a slice per message with its operations, and an
+    arrow per flight.
     """
     works, sent = timeline(messages, operations)
     slices = []
@@ -118,7 +118,7 @@ def traced(messages: Sequence[Row], operations: Sequence[Row]) -> str:
 
 
 def _inside(work: Work) -> Iterator[tuple[Row, float, float]]:
-    """A message's operations one after the other: their order within it is not recorded."""
+    """A message's operations in sequence; their real order within it is not recorded."""
     reached = work.start_us
     for operation in sorted(work.operations, key=lambda one: one["class"] == "common"):
         end = min(reached + operation["us"], work.end_us)
@@ -180,7 +180,7 @@ def waterfall(messages: Sequence[Row], operations: Sequence[Row], width: int) ->
                 opacity=1,
                 size=42,
             ),
-            # The halo keeps a label legible where another flight's arrow passes behind it.
+            # The halo keeps a label legible in front of another flight's arrow.
             *haloed(notes, "text", at_x, at_y, "each"),
             texts(labels, "text", at_x, at_y, "center", color=MUTED),
         ],
@@ -188,7 +188,7 @@ def waterfall(messages: Sequence[Row], operations: Sequence[Row], width: int) ->
 
 
 def _named(operation: Row) -> str:
-    """An operation as people say it: `sign ECDSA P-256`."""
+    """The operation with its algorithm and parameters: `sign ECDSA P-256`."""
     parts = (operation[key] for key in ("operation", "algorithm", "parameters"))
     return " ".join(str(part) for part in parts if part)
 
@@ -196,7 +196,7 @@ def _named(operation: Row) -> str:
 def _flight_marks(
     sent: list[Flight], per_us: float, inner_px: float
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]]]:
-    """Arrows between the lanes, their heads, and their bytes, each at a height where it hits no other."""
+    """Arrows between the lanes, their heads, and their bytes, each at a height where it overlaps no other."""
     arrows, heads, notes = [], [], []
     client_bottom, server_top = _LANES_PX["client"][1], _LANES_PX["server"][0]
     slots = [client_bottom + 13 + 15 * number for number in range(4)]

@@ -1,4 +1,4 @@
-"""Courses of events as Chrome traces (the "Trace Event Format", JSON), which Perfetto opens."""
+"""Timelines as Chrome traces (the "Trace Event Format", JSON), which Perfetto opens."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Slice:
-    """Something that a thread does; slices of a thread follow each other, or one is inside the other."""
+    """An activity of a thread; slices of a thread are sequential or nested."""
 
     thread: str
     name: str
@@ -21,7 +21,7 @@ class Slice:
 
 @dataclass(frozen=True)
 class Arrow:
-    """Something that goes from one thread to another."""
+    """A transfer from one thread to another."""
 
     source: str
     target: str
@@ -30,7 +30,7 @@ class Arrow:
 
 
 def chrome_trace(threads: Sequence[str], slices: Iterable[Slice], arrows: Iterable[Arrow] = ()) -> str:
-    """The JSON; threads stand in the order given."""
+    """The JSON; threads are in the given order."""
     number = {name: position for position, name in enumerate(threads, start=1)}
     events: list[dict[str, object]] = [
         {"ph": "M", "pid": 1, "tid": tid, "name": "thread_name", "args": {"name": name}}
@@ -43,7 +43,7 @@ def chrome_trace(threads: Sequence[str], slices: Iterable[Slice], arrows: Iterab
     for identity, arrow in enumerate(arrows, start=1):
         about = {"name": arrow.name, "cat": "flight", "pid": 1, "id": identity}
         at_ns = round(arrow.at_us * 1000)
-        # An arrow belongs to the slice that is open at its time: the source's ends there.
+        # An arrow belongs to the slice that is open at its time; the source's slice ends there.
         events.append({"ph": "s", **about, "tid": number[arrow.source], "ts": _us(max(0, at_ns - 1))})
         events.append({"ph": "f", "bp": "e", **about, "tid": number[arrow.target], "ts": _us(at_ns)})
     return json.dumps({"traceEvents": events})

@@ -56,8 +56,7 @@ class Column:
         section: its text replaces the column, on a line above the rows that share it, unless the user selects
             columns or an order.
         min_width: the usual width of the widest measured figure, so that the columns that fit do not depend
-        on
-            the figures of one run.
+            on the figures of one run.
     """
 
     key: str
@@ -98,7 +97,7 @@ def shares(key: str, name: str, meaning: str = "", digits: int = 0, **more: Any)
 
 @dataclass(frozen=True)
 class ObjectTable:
-    """Rows of objects; `shown` are the columns that say something of them, where not all do."""
+    """Rows of objects; `shown` are the columns that apply to them, if not all do."""
 
     columns: Sequence[Column]
     rows: Sequence[Row]
@@ -108,7 +107,7 @@ class ObjectTable:
 
 
 def loaded(name: str) -> Any:  # noqa: ANN401 - whatever has the name
-    """What a module of this package calls so: `MODULE.NAME`, loaded when it is needed."""
+    """An object of a module of this package: `MODULE.NAME`, loaded when it is needed."""
     module, _, name = name.partition(".")
     return getattr(import_module(f"{__name__}.{module}"), name)
 

@@ -31,7 +31,7 @@ ATTACHES = (
 
 
 def attach_rows(full: AttachGroup | None, resumed: AttachGroup | None) -> Iterator[dict[str, Any]]:
-    """A row a time of each kind of handshake."""
+    """One row per time of each kind of handshake."""
     for handshake, group in (("full", full), ("resumed", resumed)):
         for field, (time, what) in _TIMES.items() if group is not None else ():
             spread = getattr(group, field)

@@ -69,7 +69,7 @@ def connection_row(connection: Connection) -> dict[str, Any]:
 
 
 def waited(messages: Iterable[Row], key: str, side: str | None = None) -> float | None:
-    """Seconds that the handshake's messages were waited for in that way; None where none of them tells."""
+    """Seconds of waiting of one kind for the handshake's messages; None if no message has it."""
     waits = [
         one[key]
         for one in messages
@@ -152,7 +152,7 @@ def summary_totals(summary: CaptureSummary) -> str:
 
 
 def unread_line(summary: CaptureSummary) -> str:
-    """What may have handshakes inside and was not looked into; empty where there is nothing of the kind."""
+    """The line about packets that may contain handshakes and were not inspected; empty if there are none."""
     named = [f"{name} ({packets:,} packets)" for name, packets in summary.unread.items()]
     return f"not inspected: {', '.join(named)}" if named else ""
 

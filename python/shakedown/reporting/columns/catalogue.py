@@ -1,4 +1,4 @@
-"""Columns of what can be named: suites, stacks, devices, bearers."""
+"""Columns of suites, stacks, devices and bearers."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def devices(profiles: Sequence[Device]) -> ObjectTable:
 
 
 def _device_notes(rows: Sequence[Row], shown: Set[str]) -> Iterator[str]:
-    """That devices have other builds, with one of them as an example, where the table describes devices
-    and does not list builds.
+    """The note that devices have other builds, with an example, if the table describes devices and does not
+    list builds.
     """
     several = [row for row in rows if row["variants"]]
     if several and "title" in shown and "variants" not in shown:
@@ -88,7 +88,7 @@ def primitive_rows(profile: Device) -> list[dict[str, Any]]:
     """A device's costs, and the published totals."""
     found: list[dict[str, Any]] = []
     for (operation, algorithm, parameters), cost in sorted(profile.costs.items()):
-        # A call that costs nothing has a note; symmetric work by the KiB alone says nothing of calls.
+        # A call without cost has a note; symmetric work with a cost per KiB only has no cost per call.
         call_s = None if cost.per_kib_s and not cost.mean_s else cost.mean_s
         found.append(
             {
@@ -115,7 +115,7 @@ BEARERS = (
 
 def bearers(profiles: Sequence[Bearer]) -> ObjectTable:
     def notes(shown: Set[str]) -> Iterator[str]:
-        # A table of several may have no room for the titles beside its figures.
+        # A table of several bearers may have no space for the titles.
         if len(profiles) > 1 and "up_bits_per_s" in shown and "title" not in shown:
             yield "titles: --columns name,title; sources: shakedown bearers NAME"
 

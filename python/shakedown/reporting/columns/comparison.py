@@ -1,4 +1,4 @@
-"""Columns of comparisons, of checked budgets, and of what a machine lacks."""
+"""Columns of comparisons, of checked budgets, and of diagnoses of the machine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ AMOUNT_WIDTH = len("12.345 ms")
 
 
 def percent(share: float | None) -> str:
-    """A change as people read it; a minus sign for what became less."""
+    """A change in per cent, with a minus sign for a decrease."""
     if share is None:
         return NOTHING
     if share == 0:
@@ -51,7 +51,7 @@ def figure_name(row: Row) -> str:
 
 
 def interval(row: Row) -> str:
-    """The interval of a time's change, which hold for all times together; nothing for counts."""
+    """The interval of a time's change, which is valid for all times together; empty for counts."""
     if row["lower"] is None or row["upper"] is None:
         return ""
     return f"{percent(row['lower'])} … {percent(row['upper'])}"
@@ -138,7 +138,7 @@ def _limit_name(row: Row) -> str:
 
 
 def check_notes(rows: Sequence[Row]) -> Iterator[str]:
-    """Why figures are not known, and what does not count."""
+    """The reasons for unknown figures, and the limits that are not checked."""
     for row in rows:
         if row["reason"] is not None:
             yield f"{row['suite']}, {_limit_name(row)}: {row['reason']}"
@@ -178,7 +178,7 @@ DIAGNOSES = (
 def markdown_table(
     columns: tuple[Column, ...], rows: Sequence[Row], keys: tuple[str, ...], strong: str
 ) -> list[str]:
-    """Rows as a table of Markdown; the last cell of rows whose key `strong` is true stands out."""
+    """Rows as a table of Markdown; the last cell of rows whose key `strong` is true is bold."""
     shown = [one for key in keys for one in columns if one.key == key]
     lines = [
         f"| {' | '.join(one.name for one in shown)} |",

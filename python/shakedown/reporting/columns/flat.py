@@ -25,7 +25,7 @@ _ENDS = {"estimate": "", "lower": "_low", "upper": "_high"}
 
 def flat(row: Mapping[str, Any]) -> dict[str, Any]:
     """`client_s` of estimate, lower and upper as `client_s`, `client_low_s`, `client_high_s`; `ready_s` of
-    statistics as `ready_mean_s`, `ready_p99_s`; what else has parts is left out.
+    statistics as `ready_mean_s`, `ready_p99_s`; other values with parts are omitted.
     """
     found: dict[str, Any] = {"label": row["suite"]} if "suite" in row else {}
     for key, value in row.items():
@@ -61,7 +61,7 @@ def figure(
     digits: int | None = None,
     between: Callable[[float, float], str] | None = None,
 ) -> str:
-    """A figure with the digits that its range carries; without an estimate what bounds it."""
+    """A figure with the digits that its range supports; without an estimate, its bounds."""
     name, unit = parted(key)
     value, low, high = (row.get(f"{name}{end}{unit}") for end in ("", "_low", "_high"))
     digits = digits or digits_of(value, low, high)
@@ -72,12 +72,12 @@ def figure(
 
 
 def marked_figure(row: Row, key: str, shown: str) -> str:
-    """A figure with the mark of its basis; a bound has a mark of its own."""
+    """A figure with the mark of its basis; a bound has its own mark."""
     return shown if row.get(key) is None else marked(shown, row.get(f"{parted(key)[0]}_basis"))
 
 
 def energy_text(row: Row, key: str = "energy_j") -> str:
-    """An energy with its mark; a range, a bound or `unknown` where it has no estimate."""
+    """An energy with its mark; a range, a bound or `unknown` if it has no estimate."""
     name = key.removesuffix("_j")
     if f"{name}_high_j" not in row:
         return NOTHING
@@ -88,7 +88,7 @@ def energy_text(row: Row, key: str = "energy_j") -> str:
 
 
 def _joules(value: float, digits: int) -> str:
-    # Never one digit: a sum would be below a part of it that is shown beside.
+    # At least two digits: with one, a sum could be printed as less than one of its parts.
     return energy(float(f"{value:.{max(2, digits)}g}"), max(2, digits)) if value else "0"
 
 
@@ -98,7 +98,7 @@ def interval(
     show: Callable[[float], str],
     between: Callable[[float, float], str] | None = None,
 ) -> str:
-    """The ends of a figure's range: `200 – 780`, a dash where there is none. ``between`` prints two ends."""
+    """The ends of a figure's range: `200 – 780`, a dash without a range. ``between`` prints two ends."""
     name, unit = parted(key)
     low, high = row.get(f"{name}_low{unit}"), row.get(f"{name}_high{unit}")
     if low == high or (low is None and row.get(key) is None):

@@ -1,4 +1,4 @@
-"""Columns of loads on real servers: of one load's times, of where its time goes, of an experiment's loads."""
+"""Columns of loads on real servers: times of a load, its time spent by message, loads of an experiment."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ SPENT = (
 
 
 def spent_rows(spent: TimeSpent) -> Iterator[dict[str, Any]]:
-    """Both sides' means by message; what belongs to no message last."""
+    """Both sides' mean times by message; the time outside messages comes last."""
     yield {"message": "(connection)", "sender": None, "client_waited_s": _s(spent.connect_us)}
     for step in spent.steps:
         sides = {"client": step.client, "server": step.server}
@@ -63,7 +63,7 @@ def spent_rows(spent: TimeSpent) -> Iterator[dict[str, Any]]:
             **{key: value for side, share in sides.items() for key, value in _parts(side, share)},
         }
     rest = {"client": spent.client_unattributed_us, "server": spent.server_unattributed_us}
-    # A side whose half is not known has no columns.
+    # A side whose half is unknown has no columns.
     known = {f"{side}_other_s": _s(value) for side, value in rest.items() if value is not None}
     yield {"message": "(no message)", "sender": None, **known}
 

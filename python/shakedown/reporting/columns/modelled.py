@@ -68,13 +68,13 @@ def _ready(row: Row) -> str:
 
 
 def _statistic(row: Row, name: str, statistic: str) -> str:
-    """A time; where work has no figure, what it is at least."""
+    """A time; its lower bound if some work has no figure."""
     value, low, high = row[f"{name}_{statistic}_s"], row[f"{name}_low_s"], row[f"{name}_high_s"]
     if value is None:
         return NOTHING
     if row.get(f"{name}_missing"):
         return bounded(_two, None, value, high if statistic == "mean" else None, _two_ends)
-    # Never one digit: the interval is of handshakes, the mean is known better.
+    # At least two digits: the interval is that of handshakes, and the mean is known more precisely.
     digits = max(2, digits_of(value, low, high)) if statistic == "mean" else 2
     return time(float(f"{value:.{digits}g}"), digits)
 
@@ -198,7 +198,7 @@ def prediction_row(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def saved_prediction(row: Row) -> dict[str, Any]:
-    """A prediction of a results folder. Its page has no note for each figure, so the total is marked, too."""
+    """A prediction of a results folder. Its page has no note for each figure, so the total is also marked."""
     found = {
         **row,
         "total_basis": row["basis"],
@@ -210,7 +210,7 @@ def saved_prediction(row: Row) -> dict[str, Any]:
 
 
 def notes(rows: Sequence[Row], shown: Set[str]) -> Iterator[str]:
-    """What is missing, and what is assumed, of the columns that are shown."""
+    """What is missing and what is assumed in the printed columns."""
     yield from no_figures(rows)
     yield from assumptions(rows)
     inside = next((row["eap"] for row in rows if row.get("eap")), None)
@@ -237,7 +237,7 @@ def notes(rows: Sequence[Row], shown: Set[str]) -> Iterator[str]:
 
 
 def _other_builds(rows: Sequence[Row]) -> Iterator[str]:
-    """The other builds of boards of which something has no figure."""
+    """The other builds of boards that lack a figure."""
     from shakedown.profiles import load_device
 
     keys = {"client": "device", "server": "server_device"}
@@ -286,7 +286,7 @@ def _capacity(row: Row) -> str:
     if unreachable(row):
         return "unreachable"
     shown = figure(row, "rate_per_s", rough)
-    # A bound has a mark of its own.
+    # A bound has its own mark.
     return marked(shown, row.get("rate_basis", row["basis"])) if row["rate_per_s"] is not None else shown
 
 
@@ -298,7 +298,7 @@ def _by_formula(row: Row) -> str:
 
 
 def many_workers(count: float) -> str:
-    """A number of workers: beyond a hundred two digits, rounded up."""
+    """A number of workers: above a hundred with two digits, rounded up."""
     return f"{count if count <= 100 else rounded_up(count):,.0f}"
 
 
@@ -360,7 +360,7 @@ CAPACITIES = (
 
 def capacities(objects: Sequence[Any]) -> ObjectTable:
     found = builtins(objects)
-    # The percentile that must meet the limit goes before others.
+    # The percentile that must meet the limit precedes others.
     deciding = {f"ready_p{row['percentile']:g}_s" for row in found if row["percentile"] is not None}
     shown = [replace(one, rank=OFTEN) if one.key in deciding else one for one in CAPACITIES]
     rows = [_capacity_row(one) for one in found]

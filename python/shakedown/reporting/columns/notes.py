@@ -1,4 +1,4 @@
-"""Lines below tables: each names the suites and the devices of which it speaks."""
+"""Lines below tables; each names the suites and devices that it concerns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shakedown.reporting.figures import marked, rate, without_figure
 Key = TypeVar("Key", bound=Hashable)
 
 MAX_NAMED = 3
-"""Names in a line; of more the others are counted."""
+"""Names in a line; the number of any others is given."""
 
 MAX_REASONS = 5
 
@@ -50,7 +50,7 @@ def no_figures(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def assumptions(rows: Sequence[Row]) -> Iterator[str]:
-    """Key shares that are not counted, and a line for servers whose software is not known."""
+    """Key shares that are not counted, and a line for servers with unknown software."""
     yield from key_shares(list(map(flat, rows)))
     unknown = [row["suite"] for row in rows if row.get("server_software", "") is None]
     if unknown:
@@ -72,7 +72,7 @@ def key_shares(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _key_share(row: Row) -> str:
-    """What the key of an unused key share would take."""
+    """The cost of generating the key of an unused key share."""
     if row.get("unused_key_share_missing"):
         return f"{row['device']} has no figure for it"
     return (
@@ -81,8 +81,8 @@ def _key_share(row: Row) -> str:
 
 
 def not_estimated(rows: Iterable[Row]) -> Iterator[str]:
-    """A line for each reason why nothing is estimated of suites on a device, whatever the bearer; of many
-    reasons the first.
+    """A line for each reason why suites are not estimated on a device, whatever the bearer; only the first
+    ones of many.
     """
     found = grouped(((row["device"], row["reason"]), row["suite"]) for row in rows)
     for (device, reason), suites in list(found.items())[:MAX_REASONS]:
@@ -105,7 +105,7 @@ def no_energies(found: Iterable[tuple[str, str, str, str]]) -> Iterator[str]:
 
 
 def too_few(rows: Iterable[Row], shown: Set[str], counted: str, key: str = "{}_s") -> Iterator[str]:
-    """How many values the percentiles need that rows with a median lack."""
+    """The numbers of values that missing percentiles need, for rows that have a median."""
     from shakedown.native import least_values
 
     known = [row for row in rows if row.get(key.format("p50")) is not None]
@@ -119,7 +119,7 @@ def too_few(rows: Iterable[Row], shown: Set[str], counted: str, key: str = "{}_s
 
 
 def grouped(pairs: Iterable[tuple[Key, str]]) -> dict[Key, tuple[str, ...]]:
-    """The names of each key, each once."""
+    """The distinct names of each key."""
     found: dict[Key, dict[str, None]] = {}
     for key, name in pairs:
         found.setdefault(key, {})[name] = None

@@ -23,7 +23,7 @@ _TABLES = {
     "CheckedLimit": "comparison.checked",
     "Diagnosis": "comparison.DIAGNOSES",
 }
-"""The columns of objects of each type, or what makes their table, so that only those in use are loaded."""
+"""The columns of objects of each type, or the function that makes their table; loaded when used."""
 
 
 def object_table(objects: Sequence[Any], kind: str = "") -> ObjectTable | None:

@@ -1,4 +1,4 @@
-"""Where handshakes run: the columns and the words that predictions, capacities and simulations share."""
+"""Device, bearer and server: the columns and texts that predictions, capacities and simulations share."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PLACE = (
 
 
 def place_title(rows: Sequence[Row]) -> str:
-    """Where all rows are: `cortex-m4 over nb-iot to server, 2 workers`."""
+    """The place of all rows: `cortex-m4 over nb-iot to server, 2 workers`."""
     device, bearer, server = (
         _all(rows, key, many)
         for key, many in (("device", "devices"), ("bearer", "bearers"), ("server_device", "server devices"))

@@ -1,4 +1,4 @@
-"""Columns of what primitives cost."""
+"""Columns of the costs of primitives."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def table(timed: Sequence[Timing]) -> ObjectTable:
 
 
 def _rows(timed: Sequence[Timing]) -> Iterator[dict[str, Any]]:
-    """A row a primitive, public keys first, in the order of their operations."""
+    """One row per primitive, public-key operations first, in their order."""
     order = {name: place for place, name in enumerate(PUBLIC_KEY_OPERATIONS)}
     for one in sorted(timed, key=lambda one: order.get(one.operation, len(order))):
         middle = one.us.mean if (one.operation, one.algorithm) == ("sign", "mldsa") else one.us.median

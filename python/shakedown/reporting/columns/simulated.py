@@ -1,4 +1,4 @@
-"""Columns of simulated fleets, of mixtures of clients, and the remarks on both."""
+"""Columns of simulated fleets and of mixtures of clients, and the notes on both."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ CAUSES = {
 def time_at_least(
     row: Row, name: str, key: str, digits: int = 3, show: Callable[[float], str] | None = None
 ) -> str:
-    """A time; ≥ where a part of the work has no figure, ! where it is less precise than asked."""
+    """A time; with ≥ if a part of the work has no figure, with ! if it is less precise than the target."""
     value = row.get(key)
     if value is None:
         return UNKNOWN if row.get(f"{name}_missing") and row.get(f"{name}_mean_s") is None else NOTHING
@@ -96,7 +96,7 @@ def _mean(row: Row) -> str:
 
 
 def saturation(access: Access | None) -> str:
-    """Which cells are saturated, and what follows; empty if none are."""
+    """Which cells are saturated, and the consequence; empty if none are."""
     found = ", ".join(
         f"cells of {one.medium} saturated ({share(one.offered)} of their {WAYS[one.ways]} time needed)"
         for one in (access.saturated if access is not None else ())
@@ -105,7 +105,7 @@ def saturation(access: Access | None) -> str:
 
 
 def imprecise(found: Precision, access: Access | None = None) -> str:
-    """What was reached where that is less than was asked, and why."""
+    """The reached precision if it is below the target, and the reason."""
     if found.reached is None:
         return "from one replication; precision unknown"
     digits = 0 if found.asked >= 0.01 else 1
@@ -119,8 +119,8 @@ def imprecise(found: Precision, access: Access | None = None) -> str:
 
 
 def steady_notes(rows: Iterable[tuple[str, str | None, str | None]]) -> Iterator[str]:
-    """A line for the fleets that are less precise than asked, and for those whose cells are saturated: the
-    names of fleets, with what `imprecise` and `saturation` say of each.
+    """A line for the fleets that are less precise than the target, and for those whose cells are saturated:
+    the names of fleets, with the texts of `imprecise` and `saturation`.
     """
     found = grouped(
         (("! ", less) if less else ("", cells), name) for name, less, cells in rows if less or cells
@@ -135,7 +135,7 @@ def _steady(name: str, row: Simulated | SimulatedMix) -> tuple[str, str, str]:
 
 
 def utilisation(row: Row) -> str:
-    """The share of their time that workers work, or are asked for."""
+    """The share of their time that workers work, or the offered load if that is more."""
     known = row["utilisation"] is not None
     used, offered = (row.get(name if known else f"{name}_low") or 0.0 for name in ("utilisation", "offered"))
     unstable = " unstable" if row.get("unstable") else ""
@@ -144,19 +144,19 @@ def utilisation(row: Row) -> str:
 
 
 def goes_on(rate_per_s: float | None, arrivals: str) -> bool:
-    """True of clients that come at a steady rate, or at one that changes: no storm, which has an end."""
+    """Whether clients arrive at a steady or changing rate, and not in a storm, which has an end."""
     return rate_per_s is not None or arrivals.startswith(("diurnal:", "rates:", "log:"))
 
 
 def recovery(row: Row) -> str:
-    """When the last client was in; a fleet of which some gave up has not recovered."""
+    """When the last client was ready; a fleet with clients that gave up has not recovered."""
     if row.get("failed"):
         return NOT_RECOVERED
     return bounded(time, row.get("recovery_s"), row.get("recovery_low_s"), None, digits=3)
 
 
 def failed(row: Row) -> str:
-    """The share of clients that gave up; more work makes more give up."""
+    """The share of clients that gave up; a lower bound if work without a figure could add to them."""
     if not row["clients"]:
         return NOTHING
     part = row["failed"] / row["clients"]
@@ -224,7 +224,7 @@ def _fleet_row(one: Simulated) -> dict[str, Any]:
 
 
 def _precision(one: Simulated | SimulatedMix) -> dict[str, Any]:
-    """What was reached, and whether that was asked."""
+    """The reached precision, and whether it meets the target."""
     found = one.precision
     return {} if found is None else {"precision": found.reached, "precision_is_met": found.is_met}
 
@@ -237,7 +237,7 @@ def _of_load(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def with_energy(row: dict[str, Any]) -> dict[str, Any]:
-    """The mean energy as an estimate, whose range is not simulated; none where a part is unknown."""
+    """The mean energy as an estimate, whose range is not simulated; None if a part is unknown."""
     mean_j = None if row.get("energy_missing") else row["energy_mean_j"]
     return row | {"energy_mean_j": mean_j, "energy_j": mean_j, "energy_high_j": None}
 
@@ -285,14 +285,14 @@ def _title(rows: Sequence[Simulated]) -> str:
 
 
 def in_cells(one: Simulated | SimulatedMix) -> str:
-    """What clients of a shared medium share."""
+    """Whether clients share cells of a medium, and how many."""
     if one.cells is not None:
         return f" in {count(one.cells, 'cell')}"
     return ", each with a link of its own" if one.own_links else ""
 
 
 def at_servers(one: Simulated | SimulatedMix) -> str:
-    """How many servers there are, where there are several."""
+    """The number of servers, if there are several."""
     return "" if one.servers == 1 else f", {one.servers} servers ({one.balance})"
 
 
@@ -305,12 +305,12 @@ def bases(rows: Iterable[tuple[str, Row]]) -> Iterator[str]:
 
 
 def few_clients(rows: Iterable[Row], columns: Set[str]) -> Iterator[str]:
-    """Why percentiles of the times until clients were ready are missing."""
+    """The reason for missing percentiles of the times until clients were ready."""
     yield from too_few(rows, columns, "clients", "ready_{}_s")
 
 
 def of_least(missing: Sequence[object]) -> str:
-    """The remark on counts that work without a figure would change: they are those of the least work."""
+    """The note on counts if some work has no figure: they are those for the least work."""
     return " (with the least work: a part of it has no figure)" if missing else ""
 
 
@@ -329,7 +329,7 @@ def server_notes(one: Simulated | SimulatedMix) -> Iterator[str]:
 
 
 def _offered_at_most(one: Simulated | SimulatedMix) -> float | None:
-    """The load if the work on each record is the most it may be; None where that is not known."""
+    """The load at the upper end of the work per record; None if that is unknown."""
     if (found := one.records) is UNSET or one.offered is None:
         return None
     offered, work, share = one.offered.estimate, found.work_s, found.utilisation.estimate
@@ -339,7 +339,7 @@ def _offered_at_most(one: Simulated | SimulatedMix) -> float | None:
 
 
 def record_note(one: Simulated | SimulatedMix) -> Iterator[str]:
-    """What clients send after their handshakes, and what of the server's time that takes."""
+    """The data that clients send after their handshakes, and its share of the server's time."""
     if (found := one.records) is UNSET:
         return
     saturates = ""
@@ -354,7 +354,7 @@ def _two_digits(seconds: float | None) -> str:
 
 
 def sent(found: Records, utilisation: float, remark: str = "") -> str:
-    """What clients send after their handshakes, and its part of a server's utilisation."""
+    """The data that clients send after their handshakes, and its share of a server's utilisation."""
     plain = flat({"work_s": builtins(found.work_s)})
     work = interval(plain, "work_s", _two_digits, lambda low, high: time_range(low, high, 2))
     if found.work_s.estimate is not None:
@@ -407,12 +407,12 @@ _JITTER = {0.0: "none", 0.5: "half", 1.0: "full"}
 
 
 def tried_again(row: Simulated | SimulatedMix, again: int) -> str:
-    """How often clients tried again, and the options that decided when."""
+    """How often clients tried again, and the options that determine when."""
     return f"clients tried again {again:,} times ({_retry_options(row)}){of_least(row.missing)}"
 
 
 def _retries(repeated: Iterable[tuple[str, Simulated, int]]) -> Iterator[str]:
-    """How often the clients of each suite tried again; a line for all that have the same options."""
+    """How often the clients of each suite tried again; suites with the same options share a line."""
     alike: dict[str, list[tuple[str, Simulated, int]]] = {}
     for one in repeated:
         alike.setdefault(_retry_options(one[1]), []).append(one)
@@ -428,7 +428,7 @@ def _retries(repeated: Iterable[tuple[str, Simulated, int]]) -> Iterator[str]:
 
 
 def _retry_options(row: Simulated | SimulatedMix) -> str:
-    """The options that decided when clients tried again, defaults included."""
+    """The options that determine when clients try again, defaults included."""
     options = [] if row.timeout_s is None else [f"--timeout {row.timeout_s:g}s"]
     options.append(f"--retries {row.retries}")
     if (pauses := row.pauses) is not None:
@@ -454,7 +454,7 @@ def failures(causes: Mapping[str, int]) -> str:
 
 
 def energy_notes(rows: Iterable[tuple[str, Simulated | SimulatedMix]], *, tail: bool) -> Iterator[str]:
-    """What energies leave out, and what is assumed of the radio before and after."""
+    """What is not part of energies, and what is assumed about the radio's set-up and tail."""
     known = list(rows)
     for name, row in known:
         if (
@@ -518,7 +518,7 @@ def mixtures(objects: Sequence[SimulatedMix]) -> ObjectTable:
 
 
 def mix_rows(row: SimulatedMix) -> list[dict[str, Any]]:
-    """A row a kind of client, and one for all."""
+    """One row per kind of client, and one for all."""
     known = _precision(row)
     kinds = [{**flat(builtins(one)), "resumption": one.resumption or None, **known} for one in row.kinds]
     everyone = flat(builtins(row)) | {"failed": sum(row.failed.values()), **known}
@@ -535,7 +535,7 @@ def saved_mix(row: Mapping[str, Any], kinds: Sequence[Mapping[str, Any]]) -> lis
 
 
 def mix_title(row: SimulatedMix) -> str:
-    """What all kinds have in common."""
+    """The properties that all kinds share."""
     many = f", {row.workers} workers" if row.workers > 1 else ""
     return (
         f"simulated: {row.mix} to {row.server_device}{many}; {count(row.clients, 'client')}{in_cells(row)}"

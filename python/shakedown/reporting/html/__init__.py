@@ -1,3 +1,1 @@
-"""Saved results as one page for people, readable offline, with its figures beside it: a function of the
-table.
-"""
+"""Saved results as one page, readable offline, with its figures beside it: a function of the table."""

@@ -1,4 +1,4 @@
-"""Lower bounds of simulated figures: their mark, and what they lack."""
+"""Lower bounds of simulated figures: their mark, and the missing costs."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from shakedown.reporting.figures import legend, rounded_down, time
 
 
 def least_time(row: Row, key: str) -> str:
-    """A saved fleet's time; ≥ where a part of its work has no figure."""
+    """A saved fleet's time; with ≥ if a part of its work has no figure."""
     if not row["missing"] or row[key] is None:
         return time(row[key])
     return f"≥ {time(rounded_down(row[key], 3))}"
 
 
 def least_counts(rows: Sequence[Row]) -> str:
-    """Which fleets' counts are those of the least work, for a caption."""
+    """The fleets whose counts are those for the least work, for a caption."""
     names = list(dict.fromkeys(row["label"] for row in rows if row["missing"]))
     return (
         f" Counts of {some(names)} are those of the least work: a part of it has no figure." if names else ""
@@ -26,7 +26,7 @@ def least_counts(rows: Sequence[Row]) -> str:
 
 
 def lacking(rows: Sequence[Row]) -> str:
-    """What times are based on, and what lower bounds lack, for a caption."""
+    """The basis of times, and what lower bounds lack, for a caption."""
     based = bases((row["mix"] or row["label"], saved_fleet(row)) for row in rows)
     missing = dict.fromkeys(row["missing"] for row in rows if row["missing"])
     without = no_energies(

@@ -1,4 +1,4 @@
-"""Captures in the report: their connections, and each of the handshakes message by message."""
+"""Captures in the report: their connections, and each handshake message by message."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from shakedown.results.folder import Results
 
 MAX_LADDERS = 8
-"""Handshakes of a capture that are drawn; those that make a trace come first."""
+"""Limit of the drawn handshakes of a capture; those that make a trace come first."""
 
 MAX_OPEN_LADDERS = 3
-"""Of these, the ones that are not folded behind their names."""
+"""Number of drawings that are open; the others are folded."""
 
 
 class _Capture:
-    """One capture's rows of the views."""
+    """The rows of one capture in the views."""
 
     def __init__(self, results: Results, about: Row) -> None:
         here = pl.col("scenario") == about["scenario"]
@@ -52,7 +52,7 @@ def _captures(results: Results) -> list[_Capture]:
 
 
 def sections(results: Results) -> Iterator[Section]:
-    """The captures, one after the other, then all that was estimated of them."""
+    """The captures, one after the other, then the estimates for them."""
     captures = _captures(results)
     if not captures:
         return
@@ -67,7 +67,7 @@ def sections(results: Results) -> Iterator[Section]:
 
 
 def answer(results: Results) -> list[Sentence]:
-    """A sentence for each capture: how its usual handshake went."""
+    """A sentence for each capture about its most frequent handshake."""
     sentences: list[Sentence] = []
     for capture in _captures(results):
         usual = next((kind for kind in capture.kinds if kind["complete"]), None)
@@ -98,7 +98,7 @@ def _number(of: int, capture: _Capture) -> str:
 
 
 def _lead(capture: _Capture) -> str:
-    """What the capture holds, and what its waits were made of, in words."""
+    """Sentences on the content of the capture and the causes of its waits."""
     if not capture.kinds:
         return f"{capture.name} holds no handshake."
     complete = sum(int(kind["count"]) for kind in capture.kinds if kind["complete"])
@@ -208,7 +208,7 @@ def _connections(capture: _Capture) -> Table:
 
 
 def _troubles(capture: _Capture, connection: Row) -> Iterator[str]:
-    """What a reader should know before believing a connection's figures."""
+    """Problems of a connection that affect its figures."""
     if not connection["complete"]:
         yield "not complete"
     if connection["undecrypted_bytes"]:

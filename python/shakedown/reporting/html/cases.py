@@ -1,4 +1,4 @@
-"""Shares of the parts of a handshake in each side's time, certificate by certificate.
+"""Shares of the parts of a handshake in each side's time, by certificates.
 
 The layout is that of the WTLS literature (B. Bayoglu's measurements of a Nokia 7650 against a WAP gateway,
 2004, tables 4.3 to 4.10): one table for each key exchange, authentication and side; a row for each pair of
@@ -16,16 +16,16 @@ from shakedown.reporting.html.section import Block, Section, Table
 from shakedown.schema.base import SIDES, Side
 
 MIN_CASES = 4
-"""Below this many suites of one family a table of shares says less than the figures above it."""
+"""With fewer suites of one family there is no table of shares."""
 
 OF_EXCHANGE = ("of it: public key", "of it: master secret")
 
 
 def shares(row: Row, messages: Sequence[Row], operations: Sequence[Row], side: Side) -> dict[str, float]:
-    """One side's mean time (µs) by part; two parts are `OF_EXCHANGE`, the others add up to the whole.
+    """One side's mean time (µs) by part; two parts are `OF_EXCHANGE`, the others add up to the total.
 
     The master secret is the PRF's work in the messages that complete the key exchange: those in which this
-    side derives, encrypts or decrypts, or else ClientKeyExchange.
+    side derives, encrypts or decrypts, and ClientKeyExchange.
     """
     names = {message["message_index"]: message["message"] for message in messages}
     mine = [operation for operation in operations if operation["side"] == side]

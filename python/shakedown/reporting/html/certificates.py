@@ -1,4 +1,4 @@
-"""User-supplied certificates: what they are, where their bytes go, what a peer would refuse."""
+"""User-supplied certificates: their contents and bytes, and what a peer would refuse."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FILLS = {
 
 
 def certificates_section(results: Results) -> Iterator[Section]:
-    """For each side that presented the user's: what is sent, what it costs, and what a peer says to it."""
+    """For each side that presented the user's certificates: what is sent, its cost, and violations."""
     presented = results.manifest.certificates
     sides = {side: presented[side] for side in reversed(SIDES) if side in presented}
     if not sides:
@@ -40,7 +40,7 @@ def certificates_section(results: Results) -> Iterator[Section]:
 
 
 def _lead(sides: Mapping[Side, UserChain]) -> str:
-    """What they come to in words: bytes, and whether a peer would reject them."""
+    """Sentences on the bytes that are sent, and on whether a peer would reject the certificates."""
     sentences = []
     for side, about in sides.items():
         suites = about.suites
@@ -71,7 +71,7 @@ def _bytes_of(certificates: Iterable[Certificate]) -> Counter[str]:
 
 
 def _words_of(part: str) -> str:
-    """A part of a certificate as a reader knows it."""
+    """The name of a part of a certificate in a sentence."""
     plain = {"public key": "public keys", "signature": "signatures", "subject": "names", "issuer": "names"}
     return plain.get(part, "extensions" if part.startswith("extension") else "other fields")
 
@@ -144,7 +144,7 @@ def _common_name(subject: str) -> str:
 
 
 def _violations(side: Side, about: UserChain) -> Table:
-    """What a peer would refuse, one row each."""
+    """The violations for which a peer would refuse the certificates, one row each."""
     day = datetime.fromtimestamp(about.verification_time, UTC).date().isoformat()
     rows = [
         [
@@ -154,7 +154,7 @@ def _violations(side: Side, about: UserChain) -> Table:
         for one in about.violations
     ]
     peer = opposite(side)
-    # Security levels are OpenSSL's; WTLS knows none.
+    # Security levels are OpenSSL's; WTLS has none.
     levelled = about.certificates[0].kind == "X.509"
     level = f" of security level {about.level}" if levelled else ""
     caption = f"Validated as a {peer}{level} would on {day}."

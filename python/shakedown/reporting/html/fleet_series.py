@@ -1,4 +1,4 @@
-"""Simulated fleets over time, for pictures: who is still outside and why, what cells and servers do."""
+"""Simulated fleets over time, for figures: clients that are not ready; loads of cells and servers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CAUSES = {ACCESS: "seeking", SERVER: "at_server", PAUSING: "pausing"}
 
 
 def loads_of(series: Sequence[Mapping[str, Any]], cells: float | None, together: int) -> list[Load]:
-    """What is known of cells, and the server's queue and workers; `together` intervals are one."""
+    """The known loads of cells, and of the server's queue and workers; `together` intervals are merged."""
     if not series:
         return []
     width_s = series[0]["end_s"] - series[0]["start_s"]
@@ -60,7 +60,7 @@ def drawing(results: Results, rows: Sequence[Row], arrive_s: float) -> Any:  # n
 
 
 def arrival_window_s(arrivals: str) -> float:
-    """The time within which a storm's clients arrive; 0 where the text does not say."""
+    """The time within which a storm's clients arrive; 0 for other arrivals."""
     match = re.match(r"storm:([^+]+)", arrivals)
     return parse_duration_s(match[1]) if match else 0.0
 
@@ -70,7 +70,7 @@ def storm_of(results: Results, row: Row) -> Storm:
 
 
 def _course(name: str, series: Sequence[Row], clients: float, recovery_s: float) -> Storm:
-    """Clients over time: sums over replications, where what they wait for is an average."""
+    """Clients over time: sums over replications; clients by cause are averages."""
     inside, most_in_s = 0.0, None
     for point in series:
         missing = MOST * clients - inside
@@ -91,7 +91,7 @@ def _course(name: str, series: Sequence[Row], clients: float, recovery_s: float)
 
 
 def kinds_drawing(series: Sequence[tuple[str, Sequence[Row]]], arrive_s: float) -> Any:  # noqa: ANN401 - `Figure.define`'s
-    """Kinds of clients over time, an area each, by their names and intervals."""
+    """Kinds of clients over time, each with an area, from their names and intervals."""
     shown = []
     for name, found in series:
         ready = [point["end_s"] for point in found if point["completed"]]
@@ -101,7 +101,7 @@ def kinds_drawing(series: Sequence[tuple[str, Sequence[Row]]], arrive_s: float) 
 
 
 def kind_points(results: Results, row: Row, kinds: Sequence[Row]) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Each kind of a mixture's clients over time, with its name."""
+    """The clients of each kind of a mixture over time, with the kind's name."""
     series = results.fleet_kind_series.filter(pl.col("scenario") == row["scenario"]).sort("item")
     found = []
     for kind in kinds:
@@ -113,12 +113,12 @@ def kind_points(results: Results, row: Row, kinds: Sequence[Row]) -> list[tuple[
 
 
 def last_s(row: Row) -> float:
-    """When the last client was in, as far as it is known."""
+    """When the last client was ready, as far as it is known."""
     return float(row["recovery_s"] or row["recovery_low_s"] or 0.0)
 
 
 def points(results: Results, row: Row) -> list[dict[str, Any]]:
-    """A fleet over time, an interval each."""
+    """A fleet over time, one row per interval."""
     series = results.fleet_series.filter(pl.col("scenario") == row["scenario"]).sort("item")
     about = {name: row[name] for name in ("arrivals", "device", "bearer")}
     return _points(series, row["width_s"], {"suite": row["label"], **about})

@@ -1,4 +1,4 @@
-"""Live loads in the report: what clients saw, and live beside modelled and simulated."""
+"""Live loads in the report: the clients' times, and comparisons with modelled and simulated ones."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from shakedown.results.folder import Results
 
 MAX_SHOWN = 12
-"""Loads of the figure; the table has the others."""
+"""Loads in the figure; the table also contains the others."""
 
 
 def sections(results: Results) -> Iterator[Section]:
@@ -128,11 +128,11 @@ PARTS = {
     "other": ("other code", "busy"),
     "waited": ("waiting", "hello"),
 }
-"""What a side's time for a message is made of: words, and looks."""
+"""The parts of a side's time for a message: texts, and looks."""
 
 
 def _time_spent(results: Results) -> Iterator[Block]:
-    """A figure for each sampled load, and for each client of it."""
+    """A figure for each sampled load, and for each of its clients."""
     found: dict[tuple[str, str | None], list[Row]] = {}
     for row in results.load_steps.to_dicts():
         found.setdefault((row["scenario"], row["device"]), []).append(row)
@@ -146,7 +146,7 @@ def _spent_figure(name: str, title: str, rows: Sequence[Row]) -> Figure:
     def step(row: Row) -> str:
         if row["message"] is None:
             return "connection, and no message"
-        # Two messages of one name are told apart by their number.
+        # Messages of the same name are distinguished by their number.
         return f"{row['message_index'] + 1} {'→' if row['sender'] == 'client' else '←'} {row['message']}"
 
     segments, totals = [], []

@@ -1,4 +1,4 @@
-"""Measured handshakes in the report: the table of all, where time and bytes go, each from inside."""
+"""Measured handshakes in the report: the table of all, the parts of time and bytes, and each in detail."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     from shakedown.results.folder import Results
 
 MAX_OPEN_WATERFALLS = 16
-"""With more suites than these, each waterfall is folded behind its name."""
+"""If there are more suites, each waterfall is folded."""
 
 MAX_BARS = 100
-"""Handshakes of a figure of bars; its CSV has all."""
+"""Handshakes in a figure of bars; its CSV contains all."""
 
 MAX_WATERFALLS = 100
-"""Handshakes that are drawn from inside; all are in the table."""
+"""Handshakes that are drawn in detail; the table contains all."""
 
 _CONTENT = {
     "ClientHello": "hello",
@@ -144,7 +144,7 @@ def bytes_section(rows: Sequence[Row], messages: Mapping[str, Sequence[Row]]) ->
 
 
 def _first(segments: Sequence[Segment], totals: Sequence[str]) -> tuple[Sequence[Segment], Sequence[str]]:
-    """The bars of as many handshakes as a figure shows."""
+    """The bars of as many handshakes as a figure may contain."""
     suites = set(list(dict.fromkeys(one.suite for one in segments))[:MAX_BARS])
     return [one for one in segments if one.suite in suites], totals[: len(SIDES) * MAX_BARS]
 

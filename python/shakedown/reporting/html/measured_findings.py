@@ -23,7 +23,7 @@ def both_us(row: Row) -> float:
 
 
 ROUGH = 0.2
-"""The share of a mean from which on its 95 % interval makes a remark at the head of the page."""
+"""A 95 % interval of at least this share of the mean causes a remark at the head of the page."""
 
 
 def both_uncertainty(row: Row) -> float:
@@ -32,30 +32,30 @@ def both_uncertainty(row: Row) -> float:
 
 
 def _mean(mean_us: float, off: float) -> str:
-    """`902 µs`; `4.9 ms ± 88%` where the interval is wide."""
+    """`902 µs`; `4.9 ms ± 88%` if the interval is wide."""
     return time_us(mean_us) if off < NOISY else f"{time_us(mean_us, 2)} ± {share(off)}"
 
 
 @dataclass(frozen=True)
 class _Ratio:
-    """How many times as long one mean is as another, and by which share of it that may be off."""
+    """The ratio of two means, and its relative uncertainty."""
 
     value: float
     off: float
 
     @property
     def is_shown(self) -> bool:
-        """Whether the intervals of the means are apart; of means that may be 0 they are not."""
+        """Whether the intervals of the means are disjoint; those of means that may be 0 are not."""
         return self.value > 0.0 and self.off < min(abs(log(self.value)), 1.0)
 
     def times(self) -> str:
-        """`61 times`; `about 60 times` where the intervals are wide."""
+        """`61 times`; `about 60 times` if the intervals are wide."""
         if self.off < NOISY:
             return times(self.value)
         return f"about {float(f'{self.value:.{1 if self.value >= 2.0 else 2}g}'):,g} times"
 
     def part(self) -> str:
-        """What it is away from 1, as a share: `12%`."""
+        """The difference from 1, as a share: `12%`."""
         away = abs(1.0 - self.value)
         return share(away) if self.off < NOISY else f"about {share(float(f'{away:.1g}'))}"
 
@@ -65,8 +65,8 @@ def _both(one: Row, other: Row) -> _Ratio:
 
 
 def answer(results: Results) -> list[Sentence]:
-    """A sentence on time and one on bytes: the least, the most, and how far apart they are; then how far the
-    times can be relied on, where that is little.
+    """A sentence on time and one on bytes: the minimum, the maximum, and their ratio; then a remark on the
+    uncertainty of the times, if it is large.
     """
     rows = results.handshakes.to_dicts()
     if not rows:
@@ -98,7 +98,7 @@ def answer(results: Results) -> list[Sentence]:
 
 
 def _doubts(rows: Sequence[Row]) -> Iterator[Sentence]:
-    """Which times are little known, and what helps."""
+    """The suites whose times are uncertain, and the remedy."""
     off = {row["label"]: max(uncertainty(row, side) for side in SIDES) for row in rows}
     rough = [suite for suite, part in off.items() if part >= ROUGH]
     if not rough:
@@ -126,14 +126,14 @@ def _single(row: Row) -> Sentence:
 
 
 def findings(results: Results) -> list[Sentence]:
-    """What stands out, where the suites allow the comparison and their intervals show it."""
+    """Notable differences between suites that can be compared, if their intervals support them."""
     rows = {row["label"]: row for row in results.handshakes.to_dicts()}
     made = (find(rows) for find in (_resumption, _mutual, _post_quantum, _heaviest_part))
     return [found for found in made if found]
 
 
 def _pairs(rows: Mapping[str, Row], old: str, new: str) -> list[tuple[str, str]]:
-    """Suites whose names differ in one part only: `old` in the first is `new` in the second."""
+    """Suites whose names differ in one part only: it is `old` in the first and `new` in the second."""
     renamed = {
         suite: "/".join(part for part in (new if part == old else part for part in suite.split("/")) if part)
         for suite in rows
@@ -147,7 +147,7 @@ def _resumption(rows: Mapping[str, Row]) -> Sentence | None:
     if not pairs:
         return None
     ratios = {pair: _both(rows[pair[1]], rows[pair[0]]) for pair in pairs}
-    # The most that is saved, of pairs whose intervals are apart if there are any.
+    # The largest saving, preferably among pairs whose intervals are disjoint.
     full, resumed = min(ratios, key=lambda pair: (not ratios[pair].is_shown, ratios[pair].value))
     ratio = ratios[full, resumed]
     verb = "saves" if ratio.value <= 1 else "adds"
@@ -175,7 +175,7 @@ def _mutual(rows: Mapping[str, Row]) -> Sentence | None:
     )
     ratio = compared(one_way, mutual)
     more = f"{whole(rows[mutual]['bytes'] - rows[one_way]['bytes'])} more bytes are sent"
-    # It also signs, so a shorter time than without signatures is caused by the machine.
+    # The client also signs, so a shorter time than without signatures is caused by the machine.
     if not ratio.is_shown or ratio.value < 1.0:
         return sentence(f"When the client must authenticate too ({{mutual}}), {more}.", mutual=mutual)
     return sentence(

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from shakedown.results.folder import Results
 
 MAX_CELLS = 2_000
-"""Cells of a map: with more, the first devices and bearers are drawn; all are in the table."""
+"""Limit of the cells of a map: above it only the first devices and bearers are drawn; the table has all."""
 
 MAX_RATES_SHOWN = 8
 
@@ -48,7 +48,7 @@ def sections(results: Results) -> Iterator[Section]:
 
 
 def _priced(results: Results, *, captured: bool) -> pl.DataFrame:
-    """Predictions of measured, or of captured handshakes: very many, where there are many rates."""
+    """Predictions of measured, or of captured handshakes. There may be very many, if there are many rates."""
     there = pl.col("capture").is_not_null()
     return results.predictions.filter(there if captured else ~there)
 
@@ -109,13 +109,13 @@ def predictions_section(results: Results) -> Iterator[Section]:
 
 
 def _legend(rows: Sequence[Row]) -> str:
-    """What the marks of a map's cells say, for a caption."""
+    """The meaning of the marks in a map's cells, for a caption."""
     said = legend(row["basis"] for row in rows)
     return f" {said}." if said else ""
 
 
 def _that_fit(rows: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], int]:
-    """The rows of as many places as a map has room for, and how many places are left out."""
+    """The rows of as many places as fit into a map, and the number of omitted places."""
     places = list(dict.fromkeys((row["device"], row["bearer"]) for row in rows))
     suites = len({row["label"] for row in rows})
     kept = set(places[: max(1, MAX_CELLS // suites)])
@@ -123,9 +123,9 @@ def _that_fit(rows: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], int
 
 
 def _lead(rows: Sequence[Row]) -> str:
-    """The quickest suite in most places, and the widest gap, in words; nothing of a suite alone.
+    """Sentences on the fastest suite in most places, and on the largest difference; empty for a single suite.
 
-    A suite of which a part has no figure may take longer than its total says: it is never the quickest.
+    A suite with work without a figure may take longer than its total, so it is never the fastest.
     """
     wins: dict[str, int] = {}
     places: dict[tuple[str, str], list[Row]] = {}
@@ -170,7 +170,7 @@ def _at(rate_per_s: float) -> str:
 
 
 def _by_rate(view: pl.DataFrame, rates: Sequence[float]) -> Table:
-    """Server wait and load for each suite at each rate; the same on every device and bearer."""
+    """Wait and utilisation of the server for each suite at each rate; equal on every device and bearer."""
     head = ["suite"]
     for one in rates:
         head += [f"wait at {one:g}/s", "utilisation"]
@@ -190,7 +190,7 @@ def _by_rate(view: pl.DataFrame, rates: Sequence[float]) -> Table:
 
 
 MAX_TERMS = 3
-"""Bearers of which a caption names what is assumed of the radio; the table of results has all."""
+"""Bearers whose assumptions about the radio are in a caption; the table of results has all."""
 
 
 def _figures(rows: Sequence[Row]) -> Table:
@@ -209,7 +209,7 @@ def _figures(rows: Sequence[Row]) -> Table:
 
 
 def _workers(view: pl.DataFrame, rates: Sequence[float]) -> Table:
-    """The workers that meet the time limit at each rate, in the place that needs the most."""
+    """The number of workers that meets the time limit at each rate, in the place that needs the most."""
     found: dict[tuple[str, float], Row] = {}
     least: set[tuple[str, float]] = set()
     needs = ("workers_needed", "workers_needed_low", "workers_needed_high")
@@ -259,7 +259,7 @@ def _extrapolated(results: Results) -> Table:
 
 
 def _operations(view: pl.DataFrame, *said: str) -> list[list[str]]:
-    """Operations of handshakes that were not captured, each once: its device, and what columns say of it."""
+    """Distinct operations of handshakes that were not captured: device, operation, and the given columns."""
     found: dict[tuple[str, ...], None] = {}
     for one in view.filter(pl.col("capture").is_null()).to_dicts():
         work = " ".join(filter(None, (one["operation"], one["algorithm"], one["parameters"])))
@@ -274,13 +274,13 @@ def _bounded(head: list[str], cells: list[list[str]], caption: str = "", kind: s
 
 
 def _once(rows: Sequence[Row]) -> list[Row]:
-    """One row a suite, device and reason: the bearer changes nothing."""
+    """One row per suite, device and reason; the bearer makes no difference."""
     found = {(row["suite"], row["capture"], row["device"], row["reason"]): row for row in rows}
     return list(found.values())
 
 
 def _flat(view: pl.DataFrame) -> pl.DataFrame:
-    """Predictions as the CSV has them."""
+    """Predictions in the columns of the CSV."""
     keys = (
         "label", "device", "server_device", "bearer", "rate_per_s", "workers", "model", "capture",
         "connection", "basis", "missing", "client_s", "client_low_s", "client_high_s", "server_s",
@@ -294,7 +294,7 @@ def _flat(view: pl.DataFrame) -> pl.DataFrame:
 
 
 def queue_section(results: Results) -> Iterator[Section]:
-    """How long a handshake waits and works at the server, by rate, with the knee marked."""
+    """The response time of a handshake at the server, by rate, with the knee marked."""
     points = queries.queue_points(results)
     queues = [
         {**row, "points": points.get(row["scenario"], [])} for row in queries.queues(results).to_dicts()
@@ -360,13 +360,13 @@ def _point(queue: Row, rate_per_s: float, wait_s: float) -> dict[str, Any]:
 
 
 def answer(results: Results) -> list[Sentence]:
-    """What the captured handshake would take; the map answers for the measured ones."""
+    """A sentence on the captured handshake; the map answers for the measured ones."""
     found = outlook(results)
     return [found] if found else []
 
 
 def outlook(results: Results) -> Sentence:
-    """The captured handshake where it takes longest, and the quickest measured one in the same place."""
+    """The captured handshake in the place where it takes longest, and the fastest measured one there."""
     view = _priced(results, captured=True).filter(pl.col("ready_mean_s").is_not_null())
     if not view.height:
         return []

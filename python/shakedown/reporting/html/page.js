@@ -9,7 +9,7 @@
   };
   document.getElementById("tools").hidden = false;
 
-  // Theme: as the system has it, until the button is pressed.
+  // Theme: the system's, until the button is pressed.
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const theme = document.getElementById("theme");
   const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : dark.matches);
@@ -85,7 +85,7 @@
           const cell = row.cells[column];
           return [row, numeric ? figure(cell) : cell.textContent];
         });
-        // What has no figure stays at the end, whichever way.
+        // Rows without a figure stay at the end in both orders.
         keyed.sort(([, a], [, b]) => (numeric ? Number.isNaN(a) - Number.isNaN(b) || way * (a - b) || 0 : way * collator.compare(a, b)));
         rows.splice(0, rows.length, ...keyed.map(([row]) => row));
         body.append(...rows);
@@ -110,7 +110,7 @@
     table.parentElement.before(make("div", { className: "filter" }, field, count));
   }
 
-  // What a mark or a cell says when pointed at.
+  // Tooltips of marks and cells.
   for (const title of all("figure svg title")) {
     title.parentElement.dataset.tip = title.textContent;
     title.remove();
@@ -139,7 +139,7 @@
   for (const kind of ["pointermove", "pointerdown"]) addEventListener(kind, point);
   addEventListener("scroll", () => { tip.hidden = true; }, { passive: true });
 
-  // Downloads: made of what the page holds, so that it needs no file beside it.
+  // Downloads: made from the page's content, so that no other file is needed.
   const save = (blob, name) => {
     const link = make("a", { href: URL.createObjectURL(blob), download: name });
     link.click();
@@ -159,7 +159,7 @@
     const paper = document.createElementNS(copy.namespaceURI, "rect");
     for (const [key, value] of [["width", "100%"], ["height", "100%"], ["fill", "var(--paper)"]]) paper.setAttribute(key, value);
     defs.after(paper);
-    // Files are light, as paper is.
+    // Files use the light colours, for print.
     const before = root.dataset.theme;
     root.dataset.theme = "light";
     const style = getComputedStyle(root);

@@ -1,4 +1,4 @@
-"""The page: sections as HTML, with style and pictures embedded; nothing is loaded from the network."""
+"""The page: sections as HTML, with embedded style and figures; nothing is loaded from the network."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LEAST_PART = 6
 
 
 KINDS = (measured, captured, modelled, simulated, live)
-"""What kinds of figures add to the page: their sections, and some an answer or findings, in this order."""
+"""The modules of the kinds of figures: sections, and for some an answer or findings, in this order."""
 
 
 def build(results: Results) -> list[Section]:
@@ -41,7 +41,7 @@ def build(results: Results) -> list[Section]:
 
 
 def render(results: Results, sections: list[Section]) -> str:
-    """One self-contained HTML document; what the first kind answers stands first."""
+    """One self-contained HTML document; the first kind's answer comes first."""
     from jinja2 import Environment, StrictUndefined
 
     here = files("shakedown.reporting.html")
@@ -75,13 +75,13 @@ def render(results: Results, sections: list[Section]) -> str:
 
 
 def _said(results: Results, part: str) -> list[Sentence]:
-    """What the kinds that have such a part say first."""
+    """The sentences at the head of the page, from the kinds that have such a part."""
     parts = (getattr(kind, part, None) for kind in KINDS)
     return [sentence for said in parts if said is not None for sentence in said(results)]
 
 
 def _suites(sections: Sequence[Section]) -> list[str]:
-    """The handshakes that the page can be narrowed to."""
+    """The handshakes by which the page can be filtered."""
     found: dict[str, None] = {}
     for block in (block for section in sections for block in section.blocks):
         found |= dict.fromkeys(block.table.suites if block.table else ())
@@ -90,9 +90,7 @@ def _suites(sections: Sequence[Section]) -> list[str]:
 
 
 def short_names(suites: Sequence[str]) -> dict[str, str]:
-    """Names for narrow columns: without the parts that all share, long parts cut, each different from the
-    others.
-    """
+    """Distinct names for narrow columns: without the parts that all share, with long parts shortened."""
     parts = shared(suites).short
     plain = {suite: parts.get(suite, suite) for suite in suites}
     for room in range(SHORT, max(map(len, plain.values()), default=0) + 1):
@@ -111,8 +109,8 @@ def _cut(name: str, room: int) -> str:
 
 
 def _columns(sections: Sequence[Section]) -> list[list[list[Section]]]:
-    """Rows of the page, each of one column, or of two where wide pages show sections of one figure beside
-    each other: in order down the first column, then the second, both about as high.
+    """Rows of the page, each with one column, or with two of about equal height if wide pages show sections
+    of one figure side by side. The order is down the first column, then down the second.
     """
     rows: list[list[list[Section]]] = []
     for small, run in groupby(
@@ -129,7 +127,7 @@ def _columns(sections: Sequence[Section]) -> list[list[list[Section]]]:
 
 
 def _printed(value: Any) -> Any:  # noqa: ANN401 - whatever a template prints
-    """Every text that the template prints, made safe; what is markup already stays."""
+    """Every text that the template prints, made safe; existing markup is unchanged."""
     return visible(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 

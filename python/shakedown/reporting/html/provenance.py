@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from shakedown.results.folder import Results
 
 MAX_NAMED = 12
-"""Missing scenarios that are named one by one."""
+"""Missing scenarios that are named individually."""
 
 
 def provenance(results: Results) -> Section:
@@ -46,7 +46,7 @@ def provenance(results: Results) -> Section:
 
 
 def warning(results: Results) -> str:
-    """The notice at the top of the page if a run is incomplete; else nothing."""
+    """The notice at the top of the page if a run is incomplete; else empty."""
     if results.is_whole:
         return ""
     ended = {
@@ -69,7 +69,7 @@ def warning(results: Results) -> str:
 
 
 def _capture_facts(results: Results) -> list[str]:
-    """What was read of each capture, in a line."""
+    """One line about the content of each capture."""
     lines = []
     for one in queries.captures(results).to_dicts():
         if one["packets"] is None:
@@ -83,7 +83,7 @@ def _capture_facts(results: Results) -> list[str]:
 
 
 def _facts(about: msgspec.Struct | None) -> str:
-    """A flat line of a machine's or a build's description, units put beside their figures."""
+    """One line about a machine or a build, with units after the figures."""
     words = []
     for name, value in ({} if about is None else msgspec.structs.asdict(about)).items():
         if value in (None, "", [], {}):

@@ -1,4 +1,4 @@
-"""What a part of the page is made of.
+"""The parts of the page.
 
 Each kind of figures makes sections from results; the page sorts them by their place.
 """
@@ -25,14 +25,14 @@ PLACES = (
     "bytes",
     "waterfalls",
 )
-"""Sections from top to bottom, by anchor; those of other kinds follow, provenance comes last."""
+"""Sections from top to bottom, by anchor; other kinds follow, and provenance comes last."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table for people; `numeric` counts the columns, from the right, that hold figures.
+    """A table of the page; `numeric` is the number of its last columns that contain figures.
 
-    `units` are those of the cells' values, for each column. The column `suite` names each row's handshake.
+    `units` are the units of the cells' values, by column. The column `suite` names each row's handshake.
     """
 
     head: Sequence[str]
@@ -44,16 +44,16 @@ class Table:
 
     @property
     def suites(self) -> Sequence[str]:
-        """Each row's handshake; none where the rows are not handshakes."""
+        """Each row's handshake; empty if the rows are not handshakes."""
         place = list(self.head).index("suite") if "suite" in self.head else None
         return [] if place is None else [row[place] for row in self.rows]
 
 
 @dataclass(frozen=True)
 class Block:
-    """A figure and what belongs below it, under a heading of its own where it has one.
+    """A figure and its table, under an optional heading.
 
-    `suite` is the one handshake that all of it is about.
+    `suite` is set if the block concerns a single handshake.
     """
 
     heading: str = ""

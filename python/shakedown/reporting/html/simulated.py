@@ -35,21 +35,21 @@ if TYPE_CHECKING:
     from shakedown.results.folder import Results
 
 MAX_STORMS = 12
-"""Fleets of one figure; the table has the others."""
+"""Fleets in one figure; the table has the others."""
 
 MAX_LOAD_FIGURES, MAX_LOADS = 4, 4
-"""Figures of load of cells and server, and fleets of each; of storms, too, where a map has them all."""
+"""Figures of the load of cells and server, and fleets in each; also figures of storms, if a map has all."""
 
 MAX_MAP = 400
 """Storms of a map."""
 
 MAX_STEPS = 150
-"""Intervals of a lane; of longer series several are one."""
+"""Intervals of a lane; those of longer series are merged."""
 
 MAX_FIGURES = 20
 MAX_PAIRS = 24
 WORTH_TELLING = 0.1
-"""Difference of two utilisations from which on the answer gives both."""
+"""Difference of two utilisations from which on the answer contains both."""
 
 _LOOKS = {
     "simulated mean, 95 % interval": ("circle", FILLS["key"].light),
@@ -74,7 +74,7 @@ def sections(results: Results) -> Iterator[Section]:
 
 
 def storm_section(results: Results, rows: Sequence[Row]) -> Iterator[Section]:
-    """How many clients are still outside, over time; a figure for each place and storm."""
+    """The number of clients that are not yet ready, over time; a figure for each place and storm."""
     if not rows:
         return
     blocks = [Block(figure=figure) for figure in _recovery_maps(rows)]
@@ -104,7 +104,7 @@ def storm_section(results: Results, rows: Sequence[Row]) -> Iterator[Section]:
 
 
 def _recovery_maps(rows: Sequence[Row]) -> Iterator[Figure]:
-    """Where an experiment has storms of several sizes or over several numbers of cells: when each is over."""
+    """Recovery times, if an experiment has storms of several sizes or over several numbers of cells."""
     places: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
         places.setdefault((row["device"], row["bearer"], row["server_device"]), []).append(row)
@@ -299,12 +299,12 @@ def answer(results: Results) -> list[Sentence]:
 
 
 def _clients(many: float, row: Row) -> str:
-    """A number of clients; with work that has no figure more may wait."""
+    """A number of clients; a lower bound if some work has no figure."""
     return f"≥ {whole(many)}" if row["missing"] else whole(many)
 
 
 def _extremes(rows: Sequence[Row], outside: Mapping[str, float]) -> Sentence:
-    """The fleets with the most and the fewest clients waiting at once, and the server's utilisation where it
+    """The fleets with the most and the fewest clients waiting at once, and the server's utilisation if it
     differs.
     """
     least, most = min(outside, key=outside.__getitem__), max(outside, key=outside.__getitem__)

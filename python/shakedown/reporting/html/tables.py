@@ -1,4 +1,4 @@
-"""Tables of the report: rows, by the description of their columns."""
+"""Tables of the report, from rows and columns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shakedown.reporting.html.section import Table
 
 
 class Cell(str):
-    """A cell's text on one line; a figure's has the exact value, too, and the interval that holds it."""
+    """A cell's text on one line; that of a figure also has the exact value and its interval."""
 
     value: float
     interval: str
@@ -31,7 +31,7 @@ def html_table(
     most: int = MAX_ROWS,
     rank: int = ROOM,
 ) -> Table:
-    """Rows as a table of the report: the columns that hold anything, the first `most` rows."""
+    """Rows as a table of the report: the columns that have values, and the first `most` rows."""
     shown = shown_in(columns, rows, rank)
     if len(rows) > most:
         caption = f"{caption} The first {most:,} of {len(rows):,}.".strip()

@@ -1,4 +1,4 @@
-"""Sentences for people, in pieces that a page can mark."""
+"""Sentences of the page, in pieces that it can mark."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Piece:
-    """A run of text; `suite` marks a suite's name, `strong` a figure to look at."""
+    """A run of text; `suite` marks a suite's name, `strong` an important figure."""
 
     text: str
     suite: bool = False
@@ -18,7 +18,7 @@ Sentence = list[Piece]
 
 
 def sentence(template: str, **pieces: str | Piece) -> Sentence:
-    """A sentence from a template: `{name}` is a suite's name, `{!name}` a figure to look at."""
+    """A sentence from a template: `{name}` is a suite's name, `{!name}` an important figure."""
     import re
 
     found: Sentence = []

@@ -1,4 +1,4 @@
-"""Writing a report: a page, and its figures beside it, replacing nothing that a report did not make."""
+"""Writing a report: a page, and its figures beside it; files of other origin are not replaced."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def write_report(
     lock: FolderLock | None = None,
     accepted: str = ACCEPTED,
 ) -> Path:
-    """Writes the page of all kinds of figures; returns its path. Beside it, `figures/` has each figure as
-    SVG, PNG and CSV, timelines as Chrome traces too.
+    """Write the page of all kinds of figures, and return its path. Beside it, `figures/` has each figure as
+    SVG, PNG and CSV, and timelines as Chrome traces.
 
-    A results folder's own `report.html` is replaced, and figures of this page, unless they were changed
-    since; other files only with `replace`. Raises `InputError` where one is in the way (`accepted` names what
-    to do then), `ShakedownError` where something cannot be written; files that this call made are removed.
-    In a results folder it is written under the folder's lock (`lock` where the caller holds that), and only
-    while the folder still holds these results.
+    A results folder's own `report.html` and the figures of this page are replaced, unless they were changed
+    since; other files only with `replace`. Raises `InputError` if a file is in the way (`accepted` is the
+    remedy in the message), `ShakedownError` if a file cannot be written; files that this call made are then
+    removed. In a results folder, the report is written under the folder's lock (`lock` if the caller holds
+    it), and only while the folder still contains these results.
     """
     path = Path(path)
     folder = results.folder
@@ -56,8 +56,8 @@ def write_report(
 
 
 def _writing_in(folder: Path, results: Results) -> AbstractContextManager[object]:
-    """A results folder's lock. A run that is under way holds it itself: no other process replaces the folder
-    meanwhile, and a report of what there is so far may be written.
+    """A results folder's lock. A running run holds it itself, so no other process replaces the folder, and a
+    report of the results so far may be written.
     """
     try:
         return FolderLock(folder, "the run's own report, or another page")
@@ -79,7 +79,7 @@ def _write(
     check_free(path, replace=replace or its_own, accepted=accepted)
     refuse_special(path.parent, [path.name])
     made = made_for(path)
-    # Before the figures are drawn, which takes long: is the page's name free?
+    # Drawing the figures takes long, so first check that the page's name is free.
     if not replace:
         refuse_foreign(path.parent, [path.name], made, {}, accepted)
     files = _files(results, path)
@@ -104,7 +104,7 @@ def _write(
 
 
 def _files(results: Results, path: Path) -> dict[str, bytes]:
-    """Everything that a report is, by its path from the page's folder; the page comes last."""
+    """All files of a report, by their path from the page's folder; the page comes last."""
     from shakedown.reporting.html.page import build, render
 
     sections = build(results)

@@ -1,1 +1,1 @@
-"""What people see on a terminal: tables and figures with units."""
+"""Output on a terminal: tables and figures with units."""

@@ -1,4 +1,4 @@
-"""Certificates for people, on a terminal: what each is, where its bytes go, what peers would refuse."""
+"""Certificates on a terminal: their contents, the bytes of each part, and what peers would refuse."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 FORMATS = {"pem": "PEM", "der": "DER", "pkcs12": "PKCS #12", "wtls": "WTLS"}
 
 MAX_NAMES = 6
-"""Alternative names shown; of a content network's hundred the first few tell enough."""
+"""Number of alternative names that are printed; certificates of content networks have a hundred."""
 
 
 def headline(file: str, description: Description) -> str:
-    """What a file is, in one line: kind, number, keys as in suite names, bytes sent."""
+    """A file in one line: kind, number, keys as in suite names, bytes sent."""
     many = len(description.certificates)
     kind = description.certificates[0].kind
     keys = description.keys_name
@@ -30,7 +30,7 @@ def headline(file: str, description: Description) -> str:
 
 
 def certificate_columns(place: int = 1) -> Sequence[Column]:
-    """Its contents on the left, on the right the bytes that each takes."""
+    """The columns of a certificate: its contents on the left, the bytes of each part on the right."""
     return (
         label("file", "file", rank=DATA),
         Column(key="certificate", name="certificate", rank=DATA),
@@ -43,7 +43,7 @@ def certificate_columns(place: int = 1) -> Sequence[Column]:
 
 
 def certificate_rows(file: str, place: int, certificate: Certificate) -> Iterator[dict[str, object]]:
-    """One certificate, a row a part of its contents."""
+    """One certificate, one row per part of its contents."""
     where = {"file": file, "certificate": place}
     for name, text, size in _rows(certificate):
         yield {**where, "name": name, "text": text, "bytes": size}
@@ -74,7 +74,7 @@ def _rows(certificate: Certificate) -> Iterator[tuple[str, str, int | None]]:
 
 
 def signed(signature: Signature) -> str:
-    """By which algorithm, and with which digest where the algorithm's name does not say it."""
+    """The signature's algorithm, and its digest if the algorithm's name does not contain it."""
     algorithm, digest = signature.algorithm, signature.digest
     if digest and digest.replace("sha1", "sha") not in algorithm.lower():
         return f"{algorithm} with {digest}"
@@ -90,9 +90,9 @@ def _shortened(certificate: Certificate, extension: Extension) -> str:
 
 
 def finding_lines(description: Description, level: str) -> Iterator[str]:
-    """What a peer of a security level would refuse, one line each, or that it would refuse nothing."""
+    """The violations that a peer of a security level would refuse, one line each, or that there are none."""
     violations = description.violations
-    # Security levels are OpenSSL's; WTLS knows none.
+    # Security levels are OpenSSL's; WTLS has none.
     levelled = description.certificates[0].kind == "X.509"
     peer = f"A peer at {level}" if levelled else "A peer"
     if not violations:

@@ -33,7 +33,7 @@ MAX_TABLES = 20
 
 
 def fleet_groups(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, ...], list[Mapping[str, Any]]]:
-    """Fleets that differ in their suite alone."""
+    """Fleets by place, arrivals and options; those of a group differ in their suite only."""
     found: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for row in rows:
         place = (fleet_words(row), row["device"], row["bearer"], row["server_device"])
@@ -42,14 +42,14 @@ def fleet_groups(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, ...], lis
 
 
 def fleet_words(row: Mapping[str, Any]) -> str:
-    """How many clients come when, over how many cells."""
+    """The number of clients and cells, the arrivals, and the options."""
     cells = f" in {count(int(row['cells']), 'cell')}" if row["cells"] else ""
     given = "".join(f", {name} {row[name]}" for name in FLEET_OPTIONS if row[name])
     return f"{count(int(row['clients']), 'client')}{cells}, {row['arrivals']}{given}"
 
 
 def fleet_tables(results: Results, width: int) -> Iterator[str]:
-    """Fleets, a line a suite; then what could not be simulated."""
+    """Fleets, one line per suite; then the suites that could not be simulated."""
     rows = results.fleets.filter(pl.col("without_cost").is_null() & pl.col("mix").is_null()).to_dicts()
     groups = fleet_groups([saved_fleet(row) for row in rows])
     for (words, device, bearer, server), fleet in list(groups.items())[:MAX_TABLES]:
@@ -76,7 +76,7 @@ def _table(
 
 
 def mixture_tables(results: Results, width: int) -> Iterator[str]:
-    """Mixtures: a table for each and each arrival process, a line a kind and one for all."""
+    """Mixtures: a table for each and each arrival process, with one line per kind and one for all."""
     rows = mixtures(results)
     for row in rows[:MAX_TABLES]:
         title = f"simulated: {mixture_title(row)}"
@@ -93,7 +93,7 @@ def mixtures(results: Results) -> list[dict[str, Any]]:
 
 
 def mixture_title(row: Mapping[str, Any]) -> str:
-    """What all its clients have in common."""
+    """The properties that all its clients share."""
     many = f", {int(row['workers'])} workers" if row["workers"] > 1 else ""
     said = f"{count(int(row['clients']), 'client')} of {row['mix']} to {row['server_device']}{many}"
     late = NOT_RECOVERED if row["failed"] else f"recovery time {recovery(row)}"
@@ -102,6 +102,6 @@ def mixture_title(row: Mapping[str, Any]) -> str:
 
 
 def mixture_rows(results: Results, row: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A row a kind, and one for all."""
+    """One row per kind, and one for all."""
     kinds = results.fleet_kinds.filter(pl.col("scenario") == row["scenario"]).sort("item").to_dicts()
     return saved_mix(row, kinds)

@@ -1,4 +1,4 @@
-"""One table that fits the screen: columns by rank, short names, headings folded, prose in the room left."""
+"""One table that fits the screen: columns by rank, shortened names, folded headings and prose."""
 
 from __future__ import annotations
 
@@ -27,37 +27,37 @@ from shakedown.reporting.figures import LEGEND
 
 GAP = "  "
 MIN_PROSE = 18
-"""Characters that a folded column needs; with less room it is left out."""
+"""Minimum width of a folded column; with less room it is omitted."""
 MIN_NAME = 12
-"""Characters of a folded name."""
+"""Minimum width of a folded name."""
 MAX_SHARE = 0.58
-"""Of the screen, for names: longer ones lose parts before figures lose their columns."""
+"""Share of the screen for names: longer ones are shortened before columns of figures are removed."""
 MIN_FIGURES = 2
-"""Figures of a row that are shown whatever the room."""
+"""Figures of a row that are always printed."""
 MAX_CELL = 600
 
 
 def screen_width() -> int:
-    """Columns of the screen: the terminal's or COLUMNS; 80 where neither says."""
+    """Columns of the screen: those of the terminal or of COLUMNS; 80 if neither is known."""
     return shutil.get_terminal_size().columns
 
 
 Notes = Iterable[str] | Callable[[Set[str]], Iterable[str]]
-"""Lines below a table, or what makes them of the keys of the columns shown."""
+"""Lines below a table, or a function that makes them from the keys of the printed columns."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Columns with their widths, and what all names share."""
+    """Columns with their widths, and the parts that all names share."""
 
     columns: Sequence[Column]
     widths: Sequence[int]
     names: Shared
     fold_headings: bool
     cramped: bool
-    """Whether prose is folded for want of room."""
+    """Whether prose is folded because of too little room."""
     left_out: Sequence[Column] = ()
-    """Columns that decide, for which there is no room."""
+    """Deciding columns for which there is no room."""
 
     def heading(self) -> list[str]:
         cells = [
@@ -98,8 +98,8 @@ def layout(
     width: int,
     most: int | None = None,
 ) -> Layout:
-    """The table of these rows, of which `most` are shown, for a screen: all columns that were asked for, else
-    those that fit.
+    """The table of these rows, of which `most` are printed, for a screen: all requested columns, else those
+    that fit.
     """
     chosen = selection.chosen(columns, rows)
     wanted = shown_in(columns, rows)
@@ -121,7 +121,7 @@ def layout(
 
 
 def _with_more(found: Layout, wanted: Sequence[Column], rows: Sequence[Row], width: int) -> Layout:
-    """With each further column, or group of them, that fits; headings are folded where that makes room."""
+    """The layout with each further column or group that fits; headings are folded if that makes room."""
     groups: dict[str, list[Column]] = {}
     for one in sorted(wanted, key=lambda one: one.rank):
         if one not in found.columns:
@@ -137,8 +137,9 @@ def _with_more(found: Layout, wanted: Sequence[Column], rows: Sequence[Row], wid
 
 
 def _narrowed(found: Layout, rows: Sequence[Row], width: int) -> Layout:
-    """Where even what is always there is too wide, names of parts lose more of them; other names are folded
-    between words; then the last figures are removed, all but two; then names are folded anywhere.
+    """The layout for a screen that is too narrow even for the fixed columns: path names lose more parts;
+    other names are folded between words; then the last figures are removed, all but two; then names are
+    folded anywhere.
     """
     path = next((one for one in found.columns if one.path), None)
     if path is not None:
@@ -166,8 +167,8 @@ def _narrowed(found: Layout, rows: Sequence[Row], width: int) -> Layout:
 
 
 def _shortened(names: Shared, path: Column | None, rows: Sequence[Row], most: int) -> Shared:
-    """Names without the parts that tell least, so that each takes at most so many characters and stands for
-    one name only; all as they are where that is impossible.
+    """Names without their least informative parts, so that each has at most `most` characters and remains
+    unique; unchanged if that is impossible.
     """
     if path is None:
         return names
@@ -187,7 +188,7 @@ def _shortened(names: Shared, path: Column | None, rows: Sequence[Row], most: in
 
 
 def _fewer_parts(parts: list[str], names: Sequence[list[str]]) -> Iterator[tuple[str, list[str]]]:
-    """A name with a run of parts left out, and those that it keeps; where it still stands for no other."""
+    """A name with a run of parts omitted, and the kept parts, for each run that leaves the name unique."""
     for begin, end in combinations(range(len(parts) + 1), 2):
         head, tail = parts[:begin], parts[end:]
         alike = (
@@ -252,12 +253,12 @@ def _folded(text: str, width: int) -> list[str]:
 
 
 def _pieces(text: str) -> list[str]:
-    """Text where it may be broken: after spaces and slashes, and what joins parts of names."""
+    """Text in pieces, which end where it may be broken: after spaces, slashes and the joints of names."""
     return re.sub(r"([/ +@])", "\\1\0", text).split("\0")
 
 
 def marks_in(columns: Sequence[Column], rows: Iterable[Row]) -> str:
-    """What the marks mean that stand before figures; empty where there are none."""
+    """The meanings of the marks before figures; empty without marks."""
     marks = {text[0] for row in rows for one in columns if one.numeric and (text := one.cell(row))}
     return "; ".join(text for mark, text in LEGEND.items() if mark in marks)
 
@@ -274,10 +275,10 @@ def listing(
     folded: Callable[[str], str] = str,
     most: int | None = None,
 ) -> Iterator[str]:
-    """A table's lines: its title, with what all names share; headings; rows, below the lines of their
-    sections; marks that occur; notes.
+    """A table's lines: its title, with the parts that all names share; headings; rows, below the lines of
+    their sections; the meanings of marks; notes.
 
-    Rows are never torn; `folded` folds what stands above and below them. `most` rows are shown.
+    `folded` folds the lines above and below the rows. `most` rows are printed.
     """
     ordered = selection.ordered(columns, list(rows))
 

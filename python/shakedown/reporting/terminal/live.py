@@ -30,7 +30,7 @@ def progress_line(now: LoadProgress, duration_s: float) -> str:
 
 
 def load_lines(run: LoadRun) -> list[str]:
-    """What came of a load, line by line, but for its times."""
+    """The result of a load in lines, without its times."""
     asked = f"{rate(run.rate_per_s.planned)}/s, " if run.rate_per_s.planned is not None else ""
     generators = f" from {run.generators} generators" if run.generators > 1 else ""
     lines = [
@@ -54,7 +54,7 @@ def load_lines(run: LoadRun) -> list[str]:
 
 
 def background_lines(figures: LoadFigures) -> list[str]:
-    """What came of the load beside another, but for its times."""
+    """The result of a background load in lines, without its times."""
     return [
         f"background: {rate(figures.rate_per_s.planned)}/s, poisson; {whole(figures.planned)} planned, "
         f"{whole(figures.completed)} completed ({rate(figures.rate_per_s.achieved)}/s)",
@@ -69,7 +69,7 @@ def _failed(figures: LoadFigures) -> list[str]:
 
 
 def time_spent_lines(spent: TimeSpent) -> list[str]:
-    """Which handshakes a table of where the time goes is about."""
+    """The handshakes to which a table of the time spent applies."""
     sides = f"{whole(spent.joined)} with the server's times" if spent.joined else "the client's times only"
     lines = [f"where the time goes: {count(spent.handshakes, 'sampled handshake')}, {sides}"]
     if spent.emulate_device is not None and spent.slowdown is not None:

@@ -1,4 +1,4 @@
-"""Live loads of an experiment on a terminal: a line each, and beside what was modelled and simulated."""
+"""Live loads of an experiment on a terminal: one line each; comparisons with modelled and simulated ones."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ FIGURES = {
     "handshake": "handshake",
     "wait": "wait at the server",
 }
-"""What is compared, in the words of a reader."""
+"""The names of the compared figures."""
 
 _LIVE = {"server_cpu": "server_cpu_s", "server_busy": "busy_mean_s", "wait": "wait_s"}
 
 
 def load_tables(results: Results, width: int) -> Iterator[str]:
-    """All loads, a line each; what failed, by cause."""
+    """All loads, one line each, and failures by cause."""
     rows = results.loads.to_dicts()
     if not rows:
         return
@@ -39,7 +39,7 @@ def load_tables(results: Results, width: int) -> Iterator[str]:
 
 
 def comparison_tables(results: Results, width: int) -> Iterator[str]:
-    """Live beside modelled and simulated, with how far these are off."""
+    """Live figures next to modelled and simulated ones, with the deviations of these."""
     columns, rows = comparison(compared_rows(results))
     if rows:
         yield from listing(columns, rows[: 4 * MAX_LINES], Selection(), title=COMPARED_TITLE, width=width)
@@ -60,12 +60,12 @@ def compared_rows(results: Results) -> list[dict[str, Any]]:
 
 
 def compared_kinds(*, endpoints: bool) -> tuple[str, ...]:
-    """What live figures are compared with."""
+    """The kinds of figures with which live ones are compared."""
     return ("modelled", "simulated", *(("endpoints",) if endpoints else ()))
 
 
 def compared_columns(kinds: Sequence[str]) -> Sequence[Column]:
-    """The suite once, above its figures; live figures, and how far the others are off."""
+    """The suite once, above its figures; live figures, and the deviations of the others."""
     others = [
         column
         for kind in kinds
@@ -83,7 +83,7 @@ def compared_columns(kinds: Sequence[str]) -> Sequence[Column]:
 
 
 def _compared(row: Mapping[str, Any], kinds: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """A row for each figure of a load; last the wait by formula from the server's own busy times."""
+    """A row for each figure of a load; the last is the wait by formula from the server's own busy times."""
     suite = {"suite": f"{row['label']} at {rate(row['rate'])}/s"}
     for number, (key, words) in enumerate(FIGURES.items()):
         live_s = live_figure_s(row, key)
@@ -100,7 +100,7 @@ def _compared(row: Mapping[str, Any], kinds: Sequence[str]) -> Iterator[dict[str
 
 
 def live_figure_s(row: Mapping[str, Any], key: str) -> float | None:
-    """The live mean of a compared figure; that of the handshake without the generator's lateness."""
+    """The live mean of a compared figure; for the handshake, without the generator's lateness."""
     if key != "handshake":
         found = row[_LIVE[key]]
         return None if found is None else float(found)
@@ -115,7 +115,7 @@ def signed(value_s: float | None) -> str:
 
 
 def off_share(value_s: float | None, live_s: float | None) -> float | None:
-    """How far a figure is off the live one; nothing to be off where that is not above 0."""
+    """The relative deviation of a figure from the live one; None if that is not above 0."""
     return None if value_s is None or live_s is None or live_s <= 0.0 else value_s / live_s - 1.0
 
 

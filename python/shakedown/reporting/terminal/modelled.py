@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from shakedown.results.folder import Results
 
 MAX_PLACES = 40
-"""Pairs of device and bearer shown; the report and the table have the others."""
+"""Pairs of device and bearer that are printed; the report and the table have the others."""
 
 MAX_RATES = 8
-"""Rates shown; the report and the table have the others."""
+"""Rates that are printed; the report and the table have the others."""
 
 
 def predicted_tables(results: Results, width: int) -> Iterator[str]:
-    """Handshake time and energy by device and bearer at the lowest rate, and the server's load at some of the
-    rates; captured handshakes apart. Below, what could not be estimated.
+    """Handshake time and energy by device and bearer at the lowest rate, and the server's load at some rates;
+    captured handshakes separately; then the suites that could not be estimated.
     """
     view = results.predictions
     for captured in (False, True):
@@ -56,7 +56,7 @@ def _ready(row: Row) -> str:
 
 
 def _by_place(title: str, rows: Sequence[Row], cell: Callable[[Row], str], width: int) -> Iterator[str]:
-    """A line a handshake, a column a device and bearer."""
+    """One line per handshake, one column per device and bearer."""
     places = list(dict.fromkeys((row["device"], row["bearer"]) for row in rows))
     lines: dict[object, dict[str, Any]] = {}
     for row in rows:
@@ -98,19 +98,19 @@ def _loads(view: pl.DataFrame, width: int) -> Iterator[str]:
 
 
 def _spread(rates: Sequence[float], most: int) -> list[float]:
-    """The first, the last, and rates evenly between them: `most` at most."""
+    """The first and the last rate, and evenly spaced ones between them; at most `most`."""
     if len(rates) <= most:
         return list(rates)
     return [rates[round(number * (len(rates) - 1) / (most - 1))] for number in range(most)]
 
 
 def _seconds(value: float) -> str:
-    """Seconds to hundredths; what is shorter keeps two digits."""
+    """Seconds to hundredths; shorter times have two digits."""
     return number(value, 2) if value < 0.1 else f"{value:,.2f}" if value < 10 else f"{value:,.0f}"
 
 
 def _energies(rows: Sequence[Row], width: int) -> Iterator[str]:
-    """The client's energy by device and bearer; below, what is missing, and set-up and tail."""
+    """The client's energy by device and bearer; then the missing parts, and the terms of set-up and tail."""
     known = [row for row in rows if row["energy_high_j"] is not None]
     if known:
         title = "modelled: energy of the client for one handshake"
