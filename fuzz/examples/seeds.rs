@@ -1,4 +1,4 @@
-//! Writes what the fuzzers start from: genuine conversations, messages, certificates and captures.
+//! Writes the seeds of the fuzzers: valid conversations, messages, certificates and captures.
 
 use shakedown_fuzz::{
     FLOWS, Talk, as_next_generation, as_pieces, certificate_bytes, conversation_seed, genuine, message_seeds,
@@ -35,7 +35,7 @@ fn main() -> Result<()> {
         write("aka", &format!("{number}"), message)?;
     }
     write("aka", "all", &messages.concat())?;
-    // Attaches without an attacker; with an answer lost, a byte flipped, a flight twice.
+    // An attach without an attacker, and one with each kind of change on the wire.
     write("attach", "honest", &[0; 250])?;
     for meddling in 1..7_u8 {
         let mut choices = [0; 120];

@@ -1,11 +1,11 @@
-//! An endpoint without cryptography for EAP-TLS, and packets to start from.
+//! An endpoint without cryptography for EAP-TLS, and seed packets.
 
 use crate::scripted::{End, Script, Scripted};
 use shakedown_eap::radius::{Builder, Secret, add_msk, attribute, code};
 use shakedown_trace::suite::Protocol;
 use shakedown_trace::{Event, Side};
 
-/// Takes any flight, answers each with one of its own, and is established after two.
+/// Accepts any flight, responds to the first with a flight, and is established after the second.
 pub struct Sponge {
     protocol: Protocol,
     flights: usize,
@@ -15,7 +15,7 @@ pub struct Sponge {
 const FLIGHT_BYTES: usize = 700;
 
 impl Sponge {
-    /// One that has done nothing yet.
+    /// A new endpoint.
     pub fn endpoint(side: Side, protocol: Protocol) -> Scripted<Self> {
         let output = if side == Side::Client { vec![1; FLIGHT_BYTES] } else { Vec::new() };
         Scripted::new(side, output, Self { protocol, flights: 0 })
@@ -38,7 +38,7 @@ impl Script for Sponge {
     }
 }
 
-/// An Access-Accept with everything in it.
+/// An Access-Accept with an EAP message, a State and the MSK.
 pub fn radius_seed() -> Vec<u8> {
     let secret = Secret::new("secret");
     let request = [7; 16];
@@ -49,7 +49,7 @@ pub fn radius_seed() -> Vec<u8> {
     builder.response(&secret, &request)
 }
 
-/// A conversation as the target `eap` reads it: side, size of fragments, then packets after their lengths.
+/// A conversation as input of the target `eap`: side, fragment size, then packets, each after its length.
 pub fn conversation_seed(side: u8) -> Vec<u8> {
     let mut seed = vec![side, 200];
     let code = if side == 0 { 1 } else { 2 };

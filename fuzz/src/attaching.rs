@@ -1,4 +1,4 @@
-//! An endpoint without cryptography for SSL-based AKA, which resumes sessions, and what an SGSN is made of around it.
+//! An endpoint without cryptography for SSL-based AKA, which resumes sessions, and the environment of an SGSN.
 
 use crate::scripted::{End, Script, Scripted};
 use shakedown_aka::core::{Answer, Query};
@@ -21,13 +21,13 @@ const CLIENT_HELLO: u8 = 1;
 const SERVER_HELLO: u8 = 2;
 const FINISHED: u8 = 3;
 
-/// Says what a handshake says, a byte a message: hello, hello, finished and, after a full one, finished. Then data pass as they
-/// are.
+/// A handshake with one byte per message: hello, hello, finished and, in a full handshake, finished. Later data is
+/// sent unchanged.
 pub struct Handshaker {
     sessions: Option<Shared>,
-    /// What is offered, or was made or resumed.
+    /// ID of the session that is offered, or was created or resumed.
     id: Option<[u8; ID_BYTES]>,
-    /// For the session that a full handshake makes.
+    /// ID for the session that a full handshake creates.
     fresh: [u8; ID_BYTES],
     step: u8,
     resumed: bool,
@@ -35,14 +35,14 @@ pub struct Handshaker {
 }
 
 impl Handshaker {
-    /// A mobile's end, which offers a session.
+    /// The endpoint of a mobile, which may offer a session.
     pub fn client(id: Option<[u8; ID_BYTES]>) -> Scripted<Self> {
         let offered = id.unwrap_or_default();
         let output = [&[CLIENT_HELLO, id.is_some().into()], &offered[..]].concat();
         Scripted::new(Side::Client, output, Self::new(None, id, [0; ID_BYTES]))
     }
 
-    /// An SGSN's end, which makes a session of an ID if it makes one.
+    /// The endpoint of an SGSN; a session that it creates gets the ID `fresh`.
     pub fn server(sessions: Shared, fresh: [u8; ID_BYTES]) -> Scripted<Self> {
         Scripted::new(Side::Server, Vec::new(), Self::new(Some(sessions), None, fresh))
     }
@@ -51,7 +51,7 @@ impl Handshaker {
         Self { sessions, id, fresh, step: 0, resumed: false, established: false }
     }
 
-    /// The session that was made or resumed.
+    /// ID of the session that was created or resumed.
     pub fn id(&self) -> Option<[u8; ID_BYTES]> {
         self.id.filter(|_| self.established)
     }
@@ -61,7 +61,7 @@ impl Handshaker {
         end.establish(Protocol::Tls12, self.resumed);
     }
 
-    /// A server's answer to a ClientHello.
+    /// The server's response to a ClientHello.
     fn answer(&mut self, end: &mut End, offered: Option<[u8; ID_BYTES]>) {
         let Some(sessions) = &self.sessions else { return };
         let mut sessions = sessions.lock().unwrap_or_else(PoisonError::into_inner);
@@ -88,7 +88,7 @@ impl Handshaker {
             }
             (Side::Client, 0, SERVER_HELLO) => {
                 self.resumed = bytes.get(1)? == &1;
-                // What was not offered is not resumed.
+                // Only the offered session can be resumed.
                 let same = self.id == Some(id(bytes)?);
                 (!self.resumed || same).then_some(())?;
                 self.id = Some(id(bytes)?);
@@ -121,7 +121,7 @@ impl Script for Handshaker {
     }
 }
 
-/// What an SGSN is made of: partners of any network but those that end with 9, and numbers in turn.
+/// The environment of an SGSN: networks are partners unless they end with 9; random numbers are consecutive.
 pub struct Environment {
     sessions: Shared,
     admitted: Vec<Network>,
@@ -129,7 +129,7 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// One that has admitted no mobile.
+    /// An environment that has admitted no network.
     pub fn new(sessions: Shared) -> Self {
         Self { sessions, admitted: Vec::new(), next: 0 }
     }
@@ -160,7 +160,7 @@ impl sgsn::Environment for Environment {
     }
 }
 
-/// One of each message, as they stand on a stream.
+/// Encoded messages of every kind.
 pub fn message_seeds() -> Vec<Vec<u8>> {
     let (Ok(home), Ok(node), Ok(imsi)) =
         (Network::new("20201"), NodeName::new("sgsn-1"), Imsi::new("202010000000000"))

@@ -1,5 +1,5 @@
-//! What a fuzzer of captures starts from: conversations of every protocol, with content that looks genuine
-//! as far as it is read without keys, as pieces and as capture files.
+//! Seeds for fuzzing of captures: conversations of every protocol, as pieces and as capture files. Their content is
+//! valid as far as it is read without keys.
 
 use shakedown_capture::file::CaptureReader;
 use shakedown_capture::tls::keylog::KeyLog;
@@ -17,10 +17,10 @@ const CLOSE: [u8; 7] = [21, 3, 3, 0, 2, 1, 0];
 /// A self-signed certificate with an Ed25519 key.
 const CERTIFICATE: &[u8] = include_bytes!("certificate.der");
 
-/// Who sent what.
+/// Sender and bytes.
 pub type Said = (Side, Vec<u8>);
 
-/// A conversation to start from.
+/// A seed conversation.
 pub struct Talk {
     pub name: String,
     pub transport: Transport,
@@ -72,7 +72,7 @@ fn server_flight(session: &[u8], asks: bool, datagram: bool) -> Vec<Vec<u8>> {
     messages
 }
 
-/// A full handshake of TLS 1.2 with a ticket, its abbreviation, TLS 1.3, and the first hello in old clothes.
+/// A full TLS 1.2 handshake with a ticket, its resumption, TLS 1.3, and a ClientHello in the format of SSL 2.0.
 fn streams() -> Vec<Talk> {
     let undecrypted = |bytes: usize| record(HANDSHAKE, &vec![0xa5; bytes]);
     let secret = |bytes: usize| record(23, &vec![0x5a; bytes]);
@@ -159,7 +159,7 @@ fn streams() -> Vec<Talk> {
         .collect()
 }
 
-/// A message of DTLS in fragments of at most N bytes, a record each.
+/// A DTLS message in fragments of at most `size` bytes, one per record.
 fn fragmented(message: &[u8], number: u16, size: usize, sequence: &mut u8) -> Vec<Vec<u8>> {
     let (head, body) = message.split_at(4);
     let starts: Vec<usize> = if body.is_empty() { vec![0] } else { (0..body.len()).step_by(size).collect() };
@@ -208,7 +208,7 @@ pub fn talks() -> Vec<Talk> {
     all
 }
 
-/// What the fuzz target `records` takes.
+/// The conversation as input of the fuzz target `records`.
 pub fn as_pieces(talk: &Talk) -> Vec<u8> {
     let mut pieces = vec![0];
     for (side, bytes) in &talk.said {
@@ -219,7 +219,7 @@ pub fn as_pieces(talk: &Talk) -> Vec<u8> {
     pieces
 }
 
-/// A capture file of conversations, written at `path`.
+/// Writes a capture file of conversations to `path`.
 pub fn write_capture(talks: &[&Talk], path: &Path) -> Result<(), WriteError> {
     let mut writer = Writer::create(path)?;
     for talk in talks {

@@ -1,4 +1,4 @@
-//! Configurations of every flow, and a time and randomness that stand still.
+//! Configurations of every flow, with deterministic time and randomness.
 
 use crate::synthetic::{Synthetic, SyntheticKey};
 use shakedown_trace::Side;
@@ -11,11 +11,11 @@ use std::time::Duration;
 /// A source of bytes.
 type Bytes = dyn FnMut(&mut [u8]);
 
-/// One side's environment.
+/// The environment of one side.
 pub struct Environment {
     random: Box<Bytes>,
     observer: (),
-    /// The time.
+    /// The current time.
     pub now: Duration,
 }
 
@@ -32,7 +32,7 @@ impl Environment {
         Self { random: Box::new(random), observer: (), now: Duration::from_secs(1) }
     }
 
-    /// The environment of one call.
+    /// The context of one call.
     pub fn cx(&mut self) -> Context<'_, Synthetic> {
         Context {
             now: Time { elapsed: self.now, unix_s: 1_800_000_000 },
@@ -43,13 +43,13 @@ impl Environment {
     }
 }
 
-/// Both sides' configurations.
+/// The configurations of both sides.
 pub struct Flow {
     pub client: Arc<ClientConfig<Synthetic>>,
     pub server: Arc<ServerConfig<Synthetic>>,
 }
 
-/// How many flows there are.
+/// Number of flows.
 pub const FLOWS: usize = 11;
 
 const EC: KeyKind = KeyKind::Ec(Curve::Secp160r1);
@@ -122,7 +122,7 @@ fn anchors(kind: KeyKind) -> [TrustAnchor<Synthetic>; 2] {
         .map(|anchor| anchor.expect("a good key"))
 }
 
-/// The configurations of flow `index`, any number.
+/// The configurations of flow `index` (modulo [`FLOWS`]).
 pub fn flow(index: usize) -> Flow {
     use KeyExchangeSuite as S;
     let index = index % FLOWS;
@@ -167,16 +167,16 @@ pub fn flow(index: usize) -> Flow {
     Flow { client: Arc::new(client), server: Arc::new(server) }
 }
 
-/// Bytes that decide what becomes of the next thing on a wire.
+/// Input bytes that select the next actions.
 pub struct Choices<'a>(pub &'a [u8]);
 
 impl<'a> Choices<'a> {
-    /// The next one.
+    /// The next byte.
     pub fn byte(&mut self) -> Option<u8> {
         self.take(1).first().copied()
     }
 
-    /// The next few, or as many as are left.
+    /// The next `count` bytes, or all that are left.
     pub fn take(&mut self, count: usize) -> &'a [u8] {
         let (taken, rest) = self.0.split_at(count.min(self.0.len()));
         self.0 = rest;
@@ -184,8 +184,8 @@ impl<'a> Choices<'a> {
     }
 }
 
-/// Steps of one input: each has in front, in two bytes, one of four addresses, what is done (0 or 1: a
-/// datagram arrives), and the length of what follows.
+/// The steps of an input. Each begins with two bytes: an address (2 bits), an action (2 bits; 0 or 1: a datagram
+/// arrives), and the length of the bytes that follow (12 bits).
 pub fn steps(mut input: &[u8]) -> impl Iterator<Item = (usize, u8, &[u8])> {
     std::iter::from_fn(move || {
         let (head, rest) = input.split_first_chunk::<2>()?;
@@ -197,7 +197,7 @@ pub fn steps(mut input: &[u8]) -> impl Iterator<Item = (usize, u8, &[u8])> {
     })
 }
 
-/// A genuine conversation of flow `index`: who sent which datagram.
+/// A valid conversation of flow `index`: the sender and the content of each datagram.
 pub fn genuine(index: usize) -> Vec<(Side, Vec<u8>)> {
     let flow = flow(index);
     let (mut here, mut there) = (Environment::new(1), Environment::new(2));

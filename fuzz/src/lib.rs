@@ -1,9 +1,7 @@
-//! What the fuzz targets share: synthetic cryptography, configurations, a genuine conversation to start
-//! from, and captures of such conversations.
+//! Code that the fuzz targets share: synthetic cryptography, configurations, seed conversations, and captures of them.
 //!
-//! The cryptography is of the right shapes and sizes but keeps no secrets: every signature of the
-//! right length verifies, every MAC is zero, encryption leaves data as it is. So a fuzzer gets past
-//! it to the code behind.
+//! Synthetic cryptography has the right formats and sizes, but no security: every signature of the right length
+//! verifies, every MAC is zero, and encryption does not change data. A fuzzer therefore reaches the code behind it.
 
 #![forbid(unsafe_code)]
 
@@ -20,7 +18,7 @@ pub use captures::{Talk, as_next_generation, as_pieces, talks, write_capture};
 pub use environment::{Choices, Environment, FLOWS, Flow, certificate_bytes, flow, genuine, steps};
 pub use synthetic::{Synthetic, SyntheticKey};
 
-/// Sends a side of one peer arbitrary datagrams: not much more goes out than a flight, whatever comes in.
+/// Sends arbitrary datagrams to one side of a connection, and asserts that its output per datagram is limited.
 #[macro_export]
 macro_rules! send_arbitrary {
     ($side:ident, $environment:ident, $input:ident) => {

@@ -1,28 +1,28 @@
-//! Endpoints without cryptography: what they say to what they are told is a script.
+//! Endpoints without cryptography, whose behaviour is a script.
 
 use shakedown_trace::endpoint::{Time, Transport};
 use shakedown_trace::suite::Protocol;
 use shakedown_trace::{Endpoint, Event, ExportError, Negotiated, Side, WriteError};
 use std::collections::VecDeque;
 
-/// What an endpoint says.
+/// The behaviour of an endpoint.
 pub trait Script: Send {
-    /// Takes what arrived.
+    /// Processes received bytes.
     fn input(&mut self, end: &mut End, bytes: &[u8]);
 }
 
-/// What every end of a connection has, whatever it says.
+/// The state of an endpoint that does not depend on its script.
 pub struct End {
-    /// Which one it is.
+    /// Side of the connection.
     pub side: Side,
-    /// What is to be sent.
+    /// Bytes to be sent.
     pub output: Vec<u8>,
-    /// What has happened.
+    /// Events to be polled.
     pub events: VecDeque<Event>,
 }
 
 impl End {
-    /// The handshake is over.
+    /// Reports that the handshake is over.
     pub fn establish(&mut self, protocol: Protocol, resumed: bool) {
         self.events.push_back(Event::Established(Box::new(Negotiated {
             protocol,
@@ -44,7 +44,7 @@ pub struct Scripted<S> {
 }
 
 impl<S: Script> Scripted<S> {
-    /// One that begins by sending `output`.
+    /// An endpoint that begins by sending `output`.
     pub fn new(side: Side, output: Vec<u8>, script: S) -> Self {
         Self { end: End { side, output, events: VecDeque::new() }, script }
     }

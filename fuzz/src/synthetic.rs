@@ -1,14 +1,14 @@
-//! Cryptography of the right shapes and sizes, and nothing else.
+//! Synthetic cryptography: right formats and sizes, no security.
 
 use shakedown_wtls::crypto::SignatureHash;
 use shakedown_wtls::crypto::*;
 use shakedown_wtls::{BulkCipher, HashAlgorithm, PointForm};
 use zeroize::Zeroizing;
 
-/// The provider.
+/// The cryptographic provider.
 pub struct Synthetic;
 
-/// A key, public or private: all that matters is its kind.
+/// A public or private key, of which only the kind matters.
 #[derive(Clone)]
 pub struct SyntheticKey(pub KeyKind);
 
@@ -22,7 +22,7 @@ fn bytes(kind: KeyKind) -> usize {
     kind.size_bits().div_ceil(8) as usize
 }
 
-/// A hash that differs where the input does, mostly (FNV-1a).
+/// A hash that usually differs for different inputs (FNV-1a).
 fn fold(parts: &[&[u8]]) -> [u8; 20] {
     let mut state = 0xCBF2_9CE4_8422_2325_u64;
     for byte in parts.iter().flat_map(|part| part.iter()) {
@@ -139,7 +139,7 @@ impl Provider for Synthetic {
     }
 
     fn prf(&self, _: HashAlgorithm, _secret: &[u8], label: &str, seed: &[&[u8]], out: &mut [u8]) {
-        // Finished depends on the messages, so that the two sides can only agree if they saw the same.
+        // Finished depends on the messages, so that the sides agree only if they saw the same messages.
         let value = if label.ends_with("finished") { fold(seed) } else { [0; 20] };
         for (byte, value) in out.iter_mut().zip(value.iter().cycle()) {
             *byte = *value;

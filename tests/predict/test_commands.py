@@ -264,7 +264,7 @@ def test_one_table_fits_the_screen(monkeypatch, capsys, tmp_path, library_path, 
             "utilisation",
             "energy",
             "by formula",
-            "… in names",
+            "… marks",
             "server software",
         )
         table = [line for line in lines if not line.startswith((*notes, *(f"{one}: " for one in suites)))]

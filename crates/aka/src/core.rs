@@ -1,7 +1,7 @@
-//! What nodes of the core network ask each other: SGSN and HSS, new and old SGSN.
+//! Queries between nodes of the core network: SGSN and HSS, new and old SGSN.
 //!
-//! Between nodes this is carried as it is: operators protect these links by other means (3GPP TS 33.210), and the
-//! laboratory runs them on one host.
+//! Queries are not encrypted: operators protect these links by other means (3GPP TS 33.210), and in the laboratory all
+//! nodes run on one host.
 
 use crate::frame::{self, FrameError, Reader, Writer};
 use crate::message::Cause;
@@ -9,32 +9,32 @@ use crate::names::{Imsi, Network, NodeName};
 use crate::sessions::SessionRecord;
 use shakedown_trace::endpoint::Time;
 
-/// A question of an SGSN.
+/// A query of an SGSN.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Query {
-    /// To a home network's HSS: the serving network's authority as the home network certifies it.
+    /// To a home network's HSS: the cross-certificate that it issued for the serving network's authority.
     CrossCertificate { serving: Network },
-    /// To a home network's HSS: whether the subscriber may attach here; the HSS notes where the subscriber is.
+    /// To a home network's HSS: whether the subscriber may attach here; the HSS stores the subscriber's location.
     Location {
         serving: Network,
         node: NodeName,
         imsi: Imsi,
-        /// The leaf that the subscriber presented, DER; `None` where the subscriber resumed a session made with one.
+        /// The leaf that the subscriber presented, DER; `None` if the subscriber resumed a session.
         certificate: Option<Vec<u8>>,
     },
-    /// To the SGSN that gave a temporary identity: whose it is, and the session. An attacker who has overheard
-    /// a temporary identity can make an SGSN ask this, so the old one keeps both.
+    /// To the SGSN that assigned a temporary identity: its subscriber and session. An attacker who has overheard a
+    /// temporary identity can cause this query, so the old SGSN keeps both.
     Context { ptmsi: u32 },
-    /// The same, when the subscriber has authenticated: the old SGSN answers with what it holds, and forgets it.
+    /// The same after the subscriber has authenticated: the old SGSN returns subscriber and session, and deletes them.
     Claim {
         ptmsi: u32,
-        /// Who has authenticated. Of a temporary identity that is another's by now, nothing is forgotten.
+        /// The authenticated subscriber. If the temporary identity is another's by now, nothing is deleted.
         imsi: Imsi,
     },
 }
 
 impl Query {
-    /// True of what SGSNs ask each other; HSSs are asked the rest.
+    /// True for queries to SGSNs; all others are for HSSs.
     pub fn is_for_sgsn(&self) -> bool {
         matches!(self, Self::Context { .. } | Self::Claim { .. })
     }
@@ -45,7 +45,7 @@ pub enum Answer {
     CrossCertificate(Vec<u8>),
     /// The subscriber may attach.
     Located,
-    /// Whose a temporary identity is, and the session that can be resumed.
+    /// The subscriber with the temporary identity, and the session that can be resumed.
     Context {
         imsi: Imsi,
         home: Network,
@@ -56,12 +56,12 @@ pub enum Answer {
     Refused(Cause),
 }
 
-/// Why a query has no answer.
+/// Reason for a missing answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unanswered {
-    /// No node is known that could be asked.
+    /// No node is known for the query.
     Unknown,
-    /// The node that was asked sent no answer, or an unreadable one.
+    /// The node sent no answer, or an unreadable one.
     Silent,
 }
 

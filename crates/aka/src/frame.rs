@@ -1,8 +1,8 @@
-//! Messages on a stream: a kind, a length, a body. And the fields that bodies are made of.
+//! Messages on a stream (kind, length, body), and the fields of bodies.
 
 /// Kind and length.
 pub const HEADER_BYTES: usize = 3;
-/// The longest body.
+/// Maximum length of a body.
 pub const MAX_BODY_BYTES: usize = u16::MAX as usize;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -13,7 +13,7 @@ pub enum FrameError {
     Body { kind: u8 },
 }
 
-/// Appends a message. What is longer than [`MAX_BODY_BYTES`] is cut: senders see to it that nothing is.
+/// Appends a message. A body longer than [`MAX_BODY_BYTES`] is truncated; senders do not exceed it.
 pub fn put(out: &mut Vec<u8>, kind: u8, body: &[u8]) {
     let body = &body[..body.len().min(MAX_BODY_BYTES)];
     let length = u16::try_from(body.len()).unwrap_or(u16::MAX);
@@ -22,7 +22,7 @@ pub fn put(out: &mut Vec<u8>, kind: u8, body: &[u8]) {
     out.extend(body);
 }
 
-/// Puts messages together from chunks of a stream. Holds a message and a chunk at most.
+/// Reassembles messages from chunks of a stream. Holds at most a message and a chunk.
 #[derive(Clone, Debug, Default)]
 pub struct Frames {
     buffer: Vec<u8>,
@@ -47,12 +47,12 @@ impl Frames {
     }
 }
 
-/// Fields of a body, written.
+/// Writes the fields of a body.
 #[derive(Clone, Debug, Default)]
 pub struct Writer(pub Vec<u8>);
 
 impl Writer {
-    /// Bytes behind their length. What is longer than 65,535 bytes is cut: nothing that is written here is.
+    /// Bytes, preceded by their length. More than 65,535 bytes are truncated; no field is that long.
     pub fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
         let bytes = &bytes[..bytes.len().min(MAX_BODY_BYTES)];
         self.0.extend(u16::try_from(bytes.len()).unwrap_or(u16::MAX).to_be_bytes());
@@ -76,7 +76,7 @@ impl Writer {
     }
 }
 
-/// Fields of a body, read; `None` where it ends early.
+/// Reads the fields of a body; `None` if it ends early.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a>(pub &'a [u8]);
 
@@ -87,7 +87,7 @@ impl<'a> Reader<'a> {
         Some(taken)
     }
 
-    /// Bytes behind their length.
+    /// Bytes, preceded by their length.
     pub fn bytes(&mut self) -> Option<&'a [u8]> {
         let length = self.take(2)?;
         self.take(usize::from(u16::from_be_bytes([length[0], length[1]])))
@@ -101,7 +101,7 @@ impl<'a> Reader<'a> {
         self.take(1).map(|bytes| bytes[0])
     }
 
-    /// Whether something follows; nothing but 0 and 1 says so.
+    /// Whether an optional field follows; only 0 and 1 are valid.
     pub fn flag(&mut self) -> Option<bool> {
         match self.u8()? {
             0 => Some(false),
@@ -118,7 +118,7 @@ impl<'a> Reader<'a> {
         self.take(8)?.try_into().ok().map(u64::from_be_bytes)
     }
 
-    /// What was read, where nothing is left.
+    /// `read`, if the body has ended.
     pub fn end<T>(&self, read: T) -> Option<T> {
         self.0.is_empty().then_some(read)
     }

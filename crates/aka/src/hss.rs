@@ -1,5 +1,5 @@
-//! A home network's HSS with its authentication centre: who its subscribers are, by which certificates, and which networks
-//! may serve them.
+//! A home network's HSS with its authentication centre: its subscribers, their certificates, and the networks that may
+//! serve them.
 
 use crate::core::{Answer, Query};
 use crate::message::Cause;
@@ -32,7 +32,7 @@ impl Hss {
         Self::default()
     }
 
-    /// Adds a subscriber by the leaf that was issued, DER.
+    /// Adds a subscriber with the issued leaf, DER.
     pub fn subscribe(&mut self, imsi: Imsi, certificate: &[u8]) {
         let one = Subscribed { certificate_sha256: fingerprint(certificate), barred: false, location: None };
         self.subscribers.insert(imsi, one);
@@ -44,7 +44,7 @@ impl Hss {
         }
     }
 
-    /// A roaming agreement: a network's authority as this network certifies it, DER.
+    /// Adds a roaming agreement: the cross-certificate that this network issued for a serving network's authority, DER.
     pub fn certify(&mut self, serving: Network, cross_certificate: Vec<u8>) {
         self.certified.insert(serving, cross_certificate);
     }

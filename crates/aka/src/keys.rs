@@ -1,7 +1,7 @@
-//! Keys that both ends derive from the handshake, and what they protect once TLS has done its work.
+//! Keys that both ends derive from the handshake, and the messages that they protect after it.
 //!
-//! 64 bytes are exported (RFC 5705, RFC 8446 section 7.5): a key of AES-128-GCM for each sender in each plane. Messages
-//! are counted and the stream keeps their order, so the nonce is the count and nothing else is sent.
+//! 64 bytes are exported (RFC 5705, RFC 8446 section 7.5): one AES-128-GCM key for each sender in each plane. The nonce
+//! is the number of the message, which is not sent because the stream keeps the order.
 
 use crate::message::{MAX_DATA_BYTES, Plane};
 use aes_gcm::aead::Aead;
@@ -16,7 +16,7 @@ const KEY_BYTES: usize = 16;
 #[error("a message that the derived keys do not decrypt")]
 pub struct Unprotected;
 
-/// One end's view of what derived keys protect.
+/// One end of the communication that derived keys protect.
 pub struct Channel {
     side: Side,
     ciphers: [Aes128Gcm; 4],
@@ -40,7 +40,7 @@ impl Channel {
         Ok(Self::new(endpoint.side(), &keys))
     }
 
-    /// One end's, by the exported bytes.
+    /// One end with exported keys.
     pub fn new(side: Side, keys: &[u8; 4 * KEY_BYTES]) -> Self {
         let cipher = |place: usize| {
             let mut key = [0; KEY_BYTES];
@@ -50,11 +50,11 @@ impl Channel {
         Self { side, ciphers: [cipher(0), cipher(1), cipher(2), cipher(3)], counts: [0; 4] }
     }
 
-    /// Protects a message of this end.
+    /// Encrypts a message of this end.
     ///
     /// # Errors
-    /// [`Unprotected`] for more than [`MAX_DATA_BYTES`], which no message holds, and after 2⁶⁴ messages; nothing has
-    /// changed then.
+    /// [`Unprotected`] for more than [`MAX_DATA_BYTES`], which exceed a message, and after 2⁶⁴ messages; the state is
+    /// then unchanged.
     pub fn seal(&mut self, plane: Plane, data: &[u8]) -> Result<Vec<u8>, Unprotected> {
         if data.len() > MAX_DATA_BYTES {
             return Err(Unprotected);
@@ -65,10 +65,10 @@ impl Channel {
         sealed.map_err(|_| Unprotected)
     }
 
-    /// Opens the next message of the other end.
+    /// Decrypts the next message of the other end.
     ///
     /// # Errors
-    /// [`Unprotected`]; nothing has changed then.
+    /// [`Unprotected`]; the state is then unchanged.
     pub fn open(&mut self, plane: Plane, sealed: &[u8]) -> Result<Vec<u8>, Unprotected> {
         let place = place(self.side.peer(), plane);
         let next = self.counts[place].checked_add(1).ok_or(Unprotected)?;

@@ -1,4 +1,4 @@
-//! What mobile and SGSN send each other (the paper's figures 2, 4 and 5).
+//! Messages between mobile and SGSN (the paper's figures 2, 4 and 5).
 //!
 //! | message | from | protection |
 //! | --- | --- | --- |
@@ -13,7 +13,7 @@ use crate::frame::{self, FrameError, Reader, Writer};
 use crate::names::{Imsi, Network, NodeName, Temporary};
 
 shakedown_trace::spelled! {
-    /// Why an attach is not granted.
+    /// Cause of a rejected attach.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Cause {
         /// No cross-certificate between home and serving network.
@@ -22,7 +22,7 @@ shakedown_trace::spelled! {
         UnknownSubscriber = "unknown_subscriber",
         /// The home network has barred the subscriber.
         Barred = "barred",
-        /// A message that was not due, or none at all.
+        /// An unexpected message, or an invalid one.
         Protocol = "protocol",
         Handshake = "handshake",
         /// Another node does not answer, or the SGSN's own state cannot be used.
@@ -43,10 +43,10 @@ impl Cause {
     }
 }
 
-/// What derived keys protect.
+/// Kind of traffic that derived keys protect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plane {
-    /// Between mobile and network.
+    /// Messages between mobile and network.
     Signalling,
     User,
 }
@@ -71,11 +71,11 @@ mod kind {
     pub const USER: u8 = 7;
 }
 
-/// TLS bytes in one message; longer flights are several.
+/// Maximum number of TLS bytes in a message; longer flights are split.
 pub const MAX_TLS_BYTES: usize = 16_384;
-/// What protection adds to a message: the tag of AES-GCM.
+/// Length that protection adds to a message: the tag of AES-GCM.
 pub const TAG_BYTES: usize = 16;
-/// User data in one message, under protection.
+/// Maximum length of the user data in a protected message.
 pub const MAX_DATA_BYTES: usize = frame::MAX_BODY_BYTES - TAG_BYTES;
 
 fn temporary(writer: &mut Writer, temporary: &Temporary) {

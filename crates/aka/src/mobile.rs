@@ -1,4 +1,4 @@
-//! A mobile that attaches.
+//! A mobile's end of an attach.
 
 use crate::frame::Frames;
 use crate::message::{Cause, Message, Plane};
@@ -9,7 +9,7 @@ use shakedown_trace::endpoint::Time;
 use shakedown_trace::{Endpoint, Negotiated};
 use std::collections::VecDeque;
 
-/// What a mobile knows of itself when it attaches.
+/// Subscriber data of a mobile that attaches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subscription {
     /// Sent under protection only.
@@ -37,7 +37,7 @@ pub enum AttachFailure {
 }
 
 impl AttachFailure {
-    /// In a word or two that do not depend on the occasion, to count by.
+    /// Short fixed text of the cause, for counting.
     pub fn cause(&self) -> &'static str {
         match self {
             Self::Rejected(cause) => cause.as_str(),
@@ -55,10 +55,10 @@ pub enum MobileEvent {
     Established {
         resumed: bool,
     },
-    /// The network has accepted the attach, as this mobile asked for it; the temporary identity is for the next one.
+    /// The network has accepted the unaltered request of this mobile; the temporary identity is for the next attach.
     Attached(Temporary),
     Data(Vec<u8>),
-    /// It is over. Nothing else follows.
+    /// The attach has failed. No event follows.
     Failed(AttachFailure),
 }
 
@@ -82,7 +82,7 @@ pub struct Mobile<E> {
 }
 
 impl<E: Endpoint> Mobile<E> {
-    /// A mobile that has said nothing yet. The endpoint is a client that has done nothing yet.
+    /// A mobile that has not sent anything yet, with an unused client endpoint.
     pub fn new(endpoint: E, subscription: Subscription) -> Self {
         Self {
             subscription,
@@ -103,7 +103,7 @@ impl<E: Endpoint> Mobile<E> {
         self.tunnel.negotiated.as_deref()
     }
 
-    /// Flights that it has answered or sent, and one where the handshake ended by the other end's.
+    /// Number of handshake steps: flights sent, and one more if the peer's flight ended the handshake.
     pub fn steps(&self) -> u32 {
         self.tunnel.steps
     }
@@ -113,7 +113,7 @@ impl<E: Endpoint> Mobile<E> {
         self.tunnel.bytes
     }
 
-    /// Appends what there is to send: at first the attach request and the ClientHello behind it.
+    /// Appends output: first the attach request, followed by the ClientHello.
     pub fn poll_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> bool {
         if self.phase == Phase::Idle {
             self.phase = Phase::Handshake;
@@ -149,7 +149,7 @@ impl<E: Endpoint> Mobile<E> {
         }
     }
 
-    /// Sends user data under the derived keys. False where the mobile has not attached, or for more than
+    /// Sends user data under the derived keys. False if the mobile has not attached, or for more than
     /// [`MAX_DATA_BYTES`](crate::message::MAX_DATA_BYTES).
     pub fn send(&mut self, data: &[u8]) -> bool {
         self.phase == Phase::Attached && self.protect(Plane::User, data)
@@ -173,7 +173,7 @@ impl<E: Endpoint> Mobile<E> {
                 self.tunnel.handle(now, &bytes, &mut self.out);
                 self.look(now);
             }
-            // In the clear it is believed only of a network that has proved nothing yet.
+            // A plaintext reject is accepted only while the network is not authenticated.
             (Phase::Handshake, Message::Reject(cause)) => self.fail(AttachFailure::Rejected(cause)),
             (Phase::Attached, Message::Protected { plane: Plane::User, sealed }) => {
                 let opened =
@@ -197,11 +197,11 @@ impl<E: Endpoint> Mobile<E> {
             self.events.push_back(MobileEvent::Established { resumed });
             self.phase = Phase::Accept;
             if !resumed {
-                // Now, and not before: the network is the one that it says.
+                // Not earlier: only now is the network authenticated.
                 let identity = Message::Identity(self.subscription.imsi.clone());
                 self.tunnel.send(now, &identity, &mut self.out);
             }
-            // The network accepts only what arrived as it was sent.
+            // The network accepts the attach only if the request arrived unaltered.
             let request = self.request;
             self.protect(Plane::Signalling, &request);
         }
@@ -219,7 +219,7 @@ impl<E: Endpoint> Mobile<E> {
         }
         if self.tunnel.closed.is_some() && self.phase != Phase::Over {
             let failure = match self.phase {
-                // The network has accepted the attach, and now it goes.
+                // The network has closed the connection after the attach.
                 Phase::Attached => AttachFailure::Ended,
                 _ => AttachFailure::Handshake(self.tunnel.failure()),
             };

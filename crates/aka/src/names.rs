@@ -1,4 +1,4 @@
-//! Who is who: subscribers, networks, nodes, temporary identities (3GPP TS 23.003).
+//! Names of subscribers, networks and nodes, and temporary identities (3GPP TS 23.003).
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ pub enum NameError {
     Node(String),
 }
 
-/// Of what somebody else wrote, as much as a line holds.
+/// The beginning of an untrusted text, escaped, for an error of one line.
 fn shown(text: &str) -> String {
     text.chars().take(40).flat_map(char::escape_default).collect()
 }
@@ -56,13 +56,13 @@ name!(NodeName, Node, "An SGSN.", |text| {
 });
 
 impl Imsi {
-    /// True where the subscriber is one of this network.
+    /// True if the subscriber belongs to this network.
     pub fn is_of(&self, home: &Network) -> bool {
         self.0.starts_with(home.as_str())
     }
 }
 
-/// A temporary identity (P-TMSI) and the SGSN that gave it; all that a mobile says of itself in the clear.
+/// A temporary identity (P-TMSI) and the SGSN that assigned it: the only identity that a mobile sends unencrypted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Temporary {
     pub node: NodeName,

@@ -90,7 +90,7 @@ pub trait Store {
     fn forget_subscriber(&mut self, ptmsi: u32) -> Result<(), StoreError>;
 }
 
-/// A store that is gone when the program ends.
+/// A store in memory.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryStore {
     sessions: HashMap<Vec<u8>, SessionRecord>,
@@ -195,8 +195,8 @@ pub struct Fresh {
 }
 
 /// The sessions of an SGSN. Its TLS stack calls [`put`](Self::put) and [`get`](Self::get) while it handles a handshake;
-/// the caller that passed the bytes then learns by [`take_fresh`](Self::take_fresh) and [`take_offered`](Self::take_offered)
-/// what it did.
+/// afterwards, [`take_fresh`](Self::take_fresh) and [`take_offered`](Self::take_offered) return the created and the
+/// offered session.
 pub struct Sessions {
     store: Box<dyn Store + Send>,
     policy: Policy,
@@ -209,7 +209,7 @@ pub struct Sessions {
 }
 
 impl Sessions {
-    /// Sessions in a store, under a policy. Those that were made under another `basis` are not resumed.
+    /// Sessions in a store, under a policy. Those that were created with another `basis` are not resumed.
     pub fn new(store: Box<dyn Store + Send>, policy: Policy, basis: Basis) -> Self {
         let (now, guest, offered, fresh, error) = (Time::ZERO, None, None, None, None);
         Self { store, policy, basis, now, guest, offered, fresh, error }
@@ -370,7 +370,7 @@ mod tests {
         Sessions::new(Box::new(MemoryStore::default()), policy, BASIS)
     }
 
-    /// What is decided on a session that is offered at 1000 s.
+    /// The decision on a session that is offered at 1000 s, and whether its secret was returned.
     fn decided(held: SessionRecord) -> (Decision, bool) {
         let mut sessions = sessions();
         sessions.store().keep_session(b"id", &held).unwrap();
@@ -412,7 +412,7 @@ mod tests {
 
     #[test]
     fn a_session_from_a_time_to_come_is_forgotten_and_not_young_when_that_time_has_come() {
-        // Refused where it is offered, and where it was offered before the clock was set back.
+        // Refused if it is offered, and also if it was offered before the clock was set back.
         for is_offered in [true, false] {
             let mut sessions = sessions();
             sessions.store().keep_session(b"id", &record(0, 1000, BASIS)).unwrap();
@@ -427,7 +427,7 @@ mod tests {
             assert_eq!(sessions.get(b"id"), None);
             assert_eq!(sessions.take_offered().unwrap().decision, Decision::Unknown);
         }
-        // What another SGSN holds is not this one's to forget.
+        // A session that another SGSN holds is not removed.
         let mut sessions = sessions();
         let guest = (b"guest".to_vec(), record(1, 1000, BASIS));
         sessions.begin(at(500), Some(&guest));
@@ -446,7 +446,7 @@ mod tests {
         assert_eq!(sessions.store().session(b"guest").unwrap(), None);
         sessions.begin(at(1000), None);
         assert_eq!(sessions.get(b"guest"), None, "another mobile's");
-        // What counts is what it was when it was let go.
+        // The session's state at its release counts.
         let claimed = Some(record(2, 1000, BASIS));
         assert_eq!(sessions.resume(at(1000), b"guest", claimed).unwrap(), Decision::TooOften);
         assert_eq!(sessions.resume(at(1000), b"guest", Some(guest.1)).unwrap(), Decision::Resume);

@@ -1,4 +1,4 @@
-//! An SGSN: what its attaches share ([`Node`]), and one attach ([`Attach`]).
+//! An SGSN: the shared state of its attaches ([`Node`]), and one attach ([`Attach`]).
 
 use crate::core::{Answer, Query, Unanswered};
 use crate::frame::Frames;
@@ -17,16 +17,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[error("{0}")]
 pub struct NotAdmitted(pub String);
 
-/// Makes endpoints and random numbers; a node has none of its own.
+/// Creates endpoints and random numbers for a node.
 pub trait Environment {
-    /// What ends of connections are.
+    /// Type of the TLS endpoints.
     type Endpoint: Endpoint;
 
-    /// A server's end for a subscriber of a home network, which presents this network's authority as that network
-    /// certifies it and consults the node's [`Sessions`]; `None` before [`admit`](Self::admit).
+    /// A server endpoint for a subscriber of a home network, which presents that network's cross-certificate and uses
+    /// the node's [`Sessions`]; `None` before [`admit`](Self::admit).
     fn accept(&mut self, home: &Network) -> Option<Self::Endpoint>;
 
-    /// A home network's certificate of this network's authority has come, DER.
+    /// Validates and stores a home network's cross-certificate for this network's authority, DER.
     fn admit(&mut self, home: &Network, cross_certificate: &[u8]) -> Result<(), NotAdmitted>;
 
     /// Fills `bytes` with unpredictable random numbers.
@@ -40,12 +40,12 @@ pub struct Tally {
     pub rejected: BTreeMap<&'static str, u64>,
     /// Sessions that were offered and not resumed, by decision.
     pub not_resumed: BTreeMap<&'static str, u64>,
-    /// Subscribers that went to another SGSN.
+    /// Subscribers that moved to another SGSN.
     pub handed_over: u64,
     pub taken_over: u64,
 }
 
-/// What the attaches of an SGSN share.
+/// The shared state of an SGSN's attaches.
 pub struct Node<V> {
     name: NodeName,
     network: Network,
@@ -55,7 +55,7 @@ pub struct Node<V> {
 }
 
 impl<V: Environment> Node<V> {
-    /// A node. `sessions` are those that the endpoints of `environment` consult.
+    /// A node. `sessions` are those that the endpoints of `environment` use.
     pub fn new(name: NodeName, network: Network, environment: V, sessions: Arc<Mutex<Sessions>>) -> Self {
         Self { name, network, environment, sessions, tally: Tally::default() }
     }
@@ -72,7 +72,7 @@ impl<V: Environment> Node<V> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Answers another SGSN.
+    /// Answers a query of another SGSN.
     pub fn answer(&mut self, query: &Query) -> Result<Answer, StoreError> {
         let (ptmsi, claimer) = match query {
             Query::Context { ptmsi } => (ptmsi, None),
@@ -89,7 +89,7 @@ impl<V: Environment> Node<V> {
         Ok(Answer::Context { imsi: subscriber.imsi, home: subscriber.home, session })
     }
 
-    /// A temporary identity that is not in use: neither none nor all ones (3GPP TS 23.003 section 2.4).
+    /// An unused temporary identity that is neither 0 nor all ones (3GPP TS 23.003 section 2.4).
     fn temporary(&mut self) -> Result<u32, StoreError> {
         loop {
             let mut bytes = [0; 4];
@@ -111,7 +111,7 @@ pub enum AttachEvent {
         resumed: bool,
     },
     Data(Vec<u8>),
-    /// It is over. Nothing else follows.
+    /// The attach is rejected. No event follows.
     Rejected {
         cause: Cause,
         reason: String,
@@ -122,15 +122,15 @@ pub enum AttachEvent {
 enum Phase {
     Request,
     Context,
-    /// For the home network's cross-certificate.
+    /// Waits for the home network's cross-certificate.
     Certificate,
     Handshake,
     Identity,
-    /// For the home network's word.
+    /// Waits for the home network's permission.
     Location,
-    /// For the old SGSN to let the subscriber go.
+    /// Waits for the old SGSN to release the subscriber.
     Claim,
-    /// For the mobile's word that its request arrived as it was sent.
+    /// Waits for the mobile's confirmation that its request arrived unaltered.
     Confirmation,
     Attached,
     Over,
@@ -139,7 +139,7 @@ enum Phase {
 /// Limit of TLS bytes that wait for another node's response; a ClientHello is shorter.
 const MAX_HELD_BYTES: usize = 65_536;
 
-/// One attach, as the SGSN sees it.
+/// The SGSN's end of an attach.
 pub struct Attach<V: Environment> {
     phase: Phase,
     frames: Frames,
@@ -147,13 +147,13 @@ pub struct Attach<V: Environment> {
     home: Option<Network>,
     temporary: Option<Temporary>,
     imsi: Option<Imsi>,
-    /// Whom the old SGSN has under the temporary identity.
+    /// The subscriber that the old SGSN knows by the temporary identity.
     known_as: Option<Imsi>,
-    /// The session that it holds of him.
+    /// The old SGSN's session of this subscriber.
     guest: Option<Identified>,
-    /// The same once the mobile has authenticated, and the old SGSN has let it go.
+    /// The same session, after the old SGSN has released it to the authenticated mobile.
     claimed: Option<SessionRecord>,
-    /// The mobile has said under protection what it asked for, and that has arrived.
+    /// The mobile has confirmed under the derived keys that its request arrived unaltered.
     confirmed: bool,
     held: Vec<u8>,
     tunnel: Option<Tunnel<V::Endpoint>>,
@@ -188,7 +188,7 @@ impl<V: Environment> Default for Attach<V> {
     }
 }
 
-/// Why an attach cannot go on.
+/// Why an attach is rejected.
 type Stop = (Cause, String);
 
 fn store(error: StoreError) -> Stop {
@@ -204,12 +204,12 @@ impl<V: Environment> Attach<V> {
         self.tunnel.as_ref().and_then(|tunnel| tunnel.negotiated.as_deref())
     }
 
-    /// Flights to which it has responded.
+    /// Number of handshake steps: flights sent, and one more if the peer's flight ended the handshake.
     pub fn steps(&self) -> u32 {
         self.tunnel.as_ref().map_or(0, |tunnel| tunnel.steps)
     }
 
-    /// What the mobile offered to resume, and what was decided.
+    /// The session that the mobile offered, and the decision about it.
     pub fn offered(&self) -> Option<&Offered> {
         self.offered.as_ref()
     }
@@ -224,7 +224,7 @@ impl<V: Environment> Attach<V> {
         self.phase == Phase::Attached
     }
 
-    /// True once nothing will come of it any more.
+    /// True after the attach was rejected or the connection has ended.
     pub fn is_over(&self) -> bool {
         self.phase == Phase::Over
     }
@@ -235,8 +235,8 @@ impl<V: Environment> Attach<V> {
         any
     }
 
-    /// What another node is to be asked, and by which network that node is found: the home network's HSS, or the SGSN
-    /// that [`temporary`](Self::temporary) names.
+    /// The next query, and the network of the node that it is for: the home network's HSS, or the SGSN that
+    /// [`temporary`](Self::temporary) names.
     pub fn poll_query(&mut self) -> Option<(Network, Query)> {
         self.query.take()
     }
@@ -249,7 +249,7 @@ impl<V: Environment> Attach<V> {
         self.events.pop_front()
     }
 
-    /// Sends user data under the derived keys. False where no mobile is attached, or for more than
+    /// Sends user data under the derived keys. False if no mobile is attached, or for more than
     /// [`MAX_DATA_BYTES`](crate::message::MAX_DATA_BYTES).
     pub fn send(&mut self, data: &[u8]) -> bool {
         let channel = self.tunnel.as_mut().and_then(|tunnel| tunnel.channel.as_mut());
@@ -281,8 +281,8 @@ impl<V: Environment> Attach<V> {
         self.stop_at(node, now, done);
     }
 
-    /// The transport has ended, or the mobile has been silent too long. Where it has not asked for anything, no attach
-    /// was rejected.
+    /// The transport has ended, or the mobile was silent for too long. This counts as a rejection if an attach was in
+    /// progress.
     pub fn handle_close(&mut self, node: &mut Node<V>) {
         if !matches!(self.phase, Phase::Request | Phase::Over | Phase::Attached) {
             *node.tally.rejected.entry("ended").or_default() += 1;
@@ -297,7 +297,7 @@ impl<V: Environment> Attach<V> {
             Some(tunnel) => {
                 tunnel.send(now, &reject, &mut self.out);
             }
-            // An alert has said it.
+            // The stack has sent an alert.
             None if cause == Cause::Handshake => {}
             None => reject.put(&mut self.out),
         }
@@ -411,7 +411,7 @@ impl<V: Environment> Attach<V> {
         }
     }
 
-    /// The context is known as far as it can be: now the handshake, or first the certificate for it.
+    /// Begins the handshake or, if its cross-certificate is missing, queries that first.
     fn shake_hands(&mut self, node: &mut Node<V>, now: Time) -> Result<(), Stop> {
         let home = self.home.as_ref().ok_or_else(not_due)?;
         match node.environment.accept(home) {
@@ -453,7 +453,7 @@ impl<V: Environment> Attach<V> {
         self.fresh = fresh.or(self.fresh.take());
         if tunnel.closed.is_some() {
             if self.phase == Phase::Attached {
-                // The mobile has attached, and now it goes.
+                // The mobile has closed the connection after the attach.
                 self.phase = Phase::Over;
                 return Ok(());
             }
@@ -476,7 +476,7 @@ impl<V: Environment> Attach<V> {
             self.phase = Phase::Identity;
             return Ok(());
         }
-        // The stack resumes what this node said it may, and nothing else.
+        // The stack must resume only sessions that this node allowed.
         let record = self.offered.as_ref().and_then(|offered| offered.record.as_ref());
         let record = record.filter(|record| Some(&record.home) == self.home.as_ref());
         let Some(record) = record else {
@@ -493,13 +493,13 @@ impl<V: Environment> Attach<V> {
         self.negotiated().is_some_and(|negotiated| negotiated.resumed)
     }
 
-    /// True where the mobile has proved to be the one that the old SGSN has under the temporary identity.
-    /// Another mobile takes nothing from that one.
+    /// True if the authenticated mobile is the subscriber that the old SGSN knows by the temporary identity. Other
+    /// mobiles cannot take that subscriber's session.
     fn is_known(&self) -> bool {
         self.known_as.is_some() && self.known_as == self.imsi
     }
 
-    /// Messages under TLS.
+    /// Handles the messages inside TLS.
     fn inner(&mut self, node: &Node<V>) -> Result<(), Stop> {
         while let Some((kind, body)) = self.tunnel.as_mut().and_then(|tunnel| tunnel.inner.next_frame()) {
             match (self.phase, Message::read(kind, body)) {
@@ -536,7 +536,7 @@ impl<V: Environment> Attach<V> {
         }
         let (Some(home), Some(imsi)) = (&self.home, &self.imsi) else { return Err(not_due()) };
         let ptmsi = node.temporary().map_err(store)?;
-        // What TLS negotiated, independent of the offers.
+        // Counts only if TLS resumed the offered session.
         let resumed = self.offered.as_ref().filter(|_| self.is_resumed());
         let made = self.fresh.take().filter(|_| resumed.is_none());
         if let Some(Offered { id, is_guest, .. }) = resumed {
@@ -579,8 +579,8 @@ impl<V: Environment> Attach<V> {
         opened.ok_or_else(|| (Cause::Protocol, "data that the derived keys do not decrypt".into()))
     }
 
-    /// The mobile's request under the derived keys: only where it is what has arrived is the attach accepted, so that a
-    /// mobile that is accepted knows that nothing was altered.
+    /// Compares the mobile's digest of its request, sent under the derived keys, with that of the request that arrived.
+    /// The attach is accepted only if they are equal, so an accepted mobile knows that nothing was altered.
     fn confirm(&mut self, node: &mut Node<V>, now: Time, sealed: &[u8]) -> Result<(), Stop> {
         if self.open(Plane::Signalling, sealed)? != self.request {
             return Err((Cause::Protocol, "the attach request was altered in transit".into()));

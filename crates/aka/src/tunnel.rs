@@ -1,4 +1,4 @@
-//! A TLS endpoint whose records travel in messages, for either end.
+//! A TLS endpoint of either side, whose records are carried in messages.
 
 use crate::frame::Frames;
 use crate::keys::Channel;
@@ -6,15 +6,15 @@ use crate::message::Message;
 use shakedown_trace::endpoint::Time;
 use shakedown_trace::{CloseReason, Endpoint, Event, Negotiated};
 
-/// The endpoint, and what came of it so far.
+/// The endpoint and its results so far.
 pub struct Tunnel<E> {
     pub endpoint: E,
-    /// Messages that come inside.
+    /// Messages received inside TLS.
     pub inner: Frames,
     pub negotiated: Option<Box<Negotiated>>,
     pub channel: Option<Channel>,
     pub closed: Option<CloseReason>,
-    /// Times that the endpoint answered a flight or finished the handshake.
+    /// Handshake steps: flights sent, and one more if the peer's flight ended the handshake.
     pub steps: u32,
     /// TLS bytes of the handshake, sent and received.
     pub bytes: [u64; 2],
@@ -33,7 +33,7 @@ impl<E: Endpoint> Tunnel<E> {
         }
     }
 
-    /// Takes TLS bytes; what the endpoint answers goes to `out`.
+    /// Processes TLS bytes; the endpoint's output is appended to `out`.
     pub fn handle(&mut self, now: Time, bytes: &[u8], out: &mut Vec<u8>) {
         if self.negotiated.is_none() {
             self.bytes[1] += bytes.len() as u64;
@@ -48,7 +48,7 @@ impl<E: Endpoint> Tunnel<E> {
         written
     }
 
-    /// Lets the endpoint say what it has to say.
+    /// Collects the endpoint's output and events.
     pub fn work(&mut self, now: Time, out: &mut Vec<u8>) {
         let before = self.negotiated.is_some();
         let mut flight = Vec::new();
@@ -60,7 +60,7 @@ impl<E: Endpoint> Tunnel<E> {
                     self.negotiated = Some(negotiated);
                 }
                 Event::Data(data) => self.inner.push(&data),
-                // Of datagrams only.
+                // Reported only over datagrams.
                 Event::Rejected(_) => {}
                 Event::Closed(reason) => {
                     self.closed = Some(reason);
@@ -78,7 +78,7 @@ impl<E: Endpoint> Tunnel<E> {
         }
     }
 
-    /// Why the connection is over, in a line.
+    /// Reason for the end of the connection, in one line.
     pub fn failure(&self) -> String {
         match &self.closed {
             Some(CloseReason::Failed(failure)) => failure.to_string(),

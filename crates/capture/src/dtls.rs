@@ -1,8 +1,8 @@
 //! DTLS 1.0 and 1.2 (RFC 4347, RFC 6347), and the headers of DTLS 1.3 (RFC 9147).
 //!
-//! Messages are sent in fragments, each under a header of its own; a message's bytes are those of all its
-//! fragments with their record headers, repetitions left out. Of DTLS 1.3 the protected part stays encrypted: its
-//! handshake is reported by epoch, in bytes.
+//! Messages are sent in fragments, each with its own header; the bytes of a message are those of all its
+//! fragments and their record headers, without repetitions. DTLS 1.3 is not decrypted: protected records of the
+//! handshake epoch are reported as encrypted bytes.
 
 mod fragments;
 
@@ -32,7 +32,7 @@ struct Record<'a> {
     wire_bytes: usize,
 }
 
-/// The record at the start of these bytes, with its length; DTLS 1.3's own header gives no kind.
+/// The record at the start of these bytes; the unified header of DTLS 1.3 has no content type, which is then 0.
 fn record(bytes: &[u8]) -> Option<Record<'_>> {
     if bytes.first()? & 0xe0 == 0x20 {
         return unified(bytes);
@@ -48,13 +48,13 @@ fn record(bytes: &[u8]) -> Option<Record<'_>> {
     let epoch = u16::from_be_bytes([header[3], header[4]]);
     let sequence = header[5..11].iter().fold(0, |number, &byte| number << 8 | u64::from(byte));
     let length = usize::from(u16::from_be_bytes([header[11], header[12]]));
-    // With a connection identifier of unknown length, where the record ends is not known either.
+    // The length of the connection identifier is unknown, and therefore also the end of the record.
     let end = if kind == CONNECTION_ID { bytes.len() } else { HEADER_BYTES + length };
     let body = bytes.get(HEADER_BYTES..end)?;
     Some(Record { kind, version, epoch, sequence, body, wire_bytes: end })
 }
 
-/// RFC 9147 section 4: 001CSLEE.
+/// A record with the unified header (RFC 9147 section 4), whose first byte is 001CSLEE.
 fn unified(bytes: &[u8]) -> Option<Record<'_>> {
     let flags = bytes[0];
     let epoch = u16::from(flags & 3);
@@ -67,11 +67,11 @@ fn unified(bytes: &[u8]) -> Option<Record<'_>> {
         bytes.len()
     };
     let body = bytes.get(1..end)?;
-    // The number is encrypted and unusable.
+    // The sequence number is encrypted.
     Some(Record { kind: 0, version: 0xfefc, epoch, sequence: 0, body, wire_bytes: end })
 }
 
-/// True where a datagram begins a DTLS handshake.
+/// True if a datagram begins a DTLS handshake.
 pub(crate) fn begins(datagram: &[u8]) -> bool {
     let Some(record) = record(datagram) else { return false };
     let hello = matches!(record.body, [1..=3, ..]) && record.body.len() >= 12;
@@ -89,12 +89,12 @@ fn client_random(datagram: &[u8]) -> Option<&[u8]> {
 #[derive(Default)]
 struct Window {
     highest: u64,
-    /// Bit n: the record n before the highest.
+    /// Bit n: record number `highest - n` was seen.
     bits: u64,
 }
 
 impl Window {
-    /// True the first time a number comes; numbers older than the window count as seen.
+    /// True the first time a number is seen; numbers older than the window count as seen.
     fn is_new(&mut self, number: u64) -> bool {
         if self.bits == 0 || number > self.highest {
             let shift = if self.bits == 0 { 64 } else { number - self.highest };
@@ -150,12 +150,12 @@ impl DtlsConnection {
         self.directions.iter().all(|direction| direction.finished)
     }
 
-    /// True where the handshake is over and its suite has not been worked out.
+    /// True if the handshake is over and its suite is not determined yet.
     pub(crate) fn wants_settling(&self) -> bool {
         self.is_over() && !self.negotiation.settled
     }
 
-    /// True where a datagram begins another handshake than this one.
+    /// True if a datagram begins another handshake than this one.
     pub(crate) fn is_another(&self, datagram: &[u8]) -> bool {
         let (Some(hello), Some(random)) = (&self.negotiation.client_hello, client_random(datagram)) else {
             return false;
@@ -163,7 +163,7 @@ impl DtlsConnection {
         self.is_over() && hello.random != random
     }
 
-    /// Takes a datagram; `missing` bytes of it were not captured.
+    /// Reads a datagram; `missing` bytes of it were not captured.
     pub(crate) fn read(
         &mut self,
         keys: &KeyLog,
@@ -257,7 +257,7 @@ impl DtlsConnection {
         }
         let slot = &mut self.directions[direction];
         if std::mem::replace(&mut slot.finished, true) {
-            // Without keys, a repetition; a renegotiation would look the same.
+            // Counts as a repetition; without keys, a renegotiation would look the same.
             slot.counts.repeated(wire_bytes);
         } else {
             self.push(direction, Name::Known(MessageName::Finished), wire_bytes, Span::at(mark));
@@ -285,7 +285,7 @@ impl DtlsConnection {
         }
     }
 
-    /// No more will come: messages behind a lost one are emitted.
+    /// Emits the messages behind lost ones at the end of the connection.
     pub(crate) fn end(&mut self) {
         for direction in 0..2 {
             if self.directions[direction].fragments.pass_losses() {

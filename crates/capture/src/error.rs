@@ -1,8 +1,8 @@
-//! What can be wrong with a capture or a key log: one variant per violation.
+//! Errors in captures and key logs: one variant per violation.
 
 use std::path::PathBuf;
 
-/// Why a capture could not be read, or not to its end.
+/// Why a capture could not be read to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
     #[error("cannot open {path}: {source}")]
@@ -16,7 +16,7 @@ pub enum CaptureError {
     NotACapture {
         /// The first bytes in hexadecimal.
         found: String,
-        /// What it may be instead.
+        /// A guess at the file's real format, in parentheses.
         hint: &'static str,
     },
     #[error("capture format version {major}.{minor} is not known; pcap 2.x and pcapng 1.x are accepted")]
@@ -34,10 +34,10 @@ pub enum CaptureError {
          of which {found} are there"
     )]
     Cut {
-        /// Number of the packet that is not whole, from 1.
+        /// Number of the truncated packet, from 1.
         packet: u64,
         offset: u64,
-        /// How many bytes it takes.
+        /// Bytes that the packet needs.
         expected: u64,
         found: u64,
     },

@@ -1,4 +1,4 @@
-//! Capture files as a stream of packets: pcap and pcapng, any byte order, from anything that can be read.
+//! Reads capture files (pcap and pcapng, either byte order) packet by packet.
 
 mod classic;
 mod next_generation;
@@ -12,14 +12,14 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use window::Window;
 
-/// What the first bytes of a packet are.
+/// The link layer of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {
     /// Ethernet II or 802.3.
     Ethernet,
     /// A protocol family in four bytes, of either byte order (BSD loopback).
     Loopback,
-    /// IPv4 or IPv6 straight away.
+    /// IPv4 or IPv6 without a link-layer header.
     RawIp,
     /// Linux "any" device, version 1.
     LinuxCooked,
@@ -27,12 +27,12 @@ pub enum Link {
     LinuxCooked2,
     /// Point-to-point protocol, with or without its HDLC-like framing.
     PointToPoint,
-    /// A number that is not understood.
+    /// An unsupported link type.
     Other(u32),
 }
 
 impl Link {
-    /// The registry's number (<https://www.tcpdump.org/linktypes.html>).
+    /// Converts a number of the registry (<https://www.tcpdump.org/linktypes.html>).
     pub fn from_number(number: u32) -> Self {
         // The upper half of the field may carry the length of a frame check sequence.
         match number & 0xffff {
@@ -54,10 +54,10 @@ pub struct RawPacket<'a> {
     pub number: u64,
     /// Nanoseconds since 1970-01-01 00:00 UTC.
     pub time_ns: u64,
-    /// How `data` begins.
+    /// The link layer at the start of `data`.
     pub link: Link,
     pub data: &'a [u8],
-    /// How long the packet was on the wire.
+    /// Length of the packet on the wire.
     pub original_bytes: usize,
 }
 
@@ -71,7 +71,7 @@ pub struct CaptureReader<R> {
     window: Window<R>,
     format: Format,
     packets: u64,
-    /// Packets that were passed over, by their link type.
+    /// Numbers of skipped packets, by link type.
     passed_over: BTreeMap<u32, u64>,
 }
 
@@ -97,8 +97,8 @@ impl<R: Read> CaptureReader<R> {
         Ok(Self { window, format, packets: 0, passed_over: BTreeMap::new() })
     }
 
-    /// The next packet; `None` at the end. Keys that the file carries before it (pcapng decryption secrets) are
-    /// added.
+    /// The next packet; `None` at the end. Secrets before it in the file (pcapng decryption secrets) are added to
+    /// `keys`.
     ///
     /// # Errors
     /// [`CaptureError`]; nothing more can be read after it.
@@ -110,7 +110,7 @@ impl<R: Read> CaptureReader<R> {
                 Format::NextGeneration(next) => next.next(&mut self.window, number, keys)?,
             };
             let Some(found) = found else {
-                // Packets that are not understood are passed over where there are others, before or after.
+                // Packets of unsupported link types are an error only if the file contains no others.
                 return match self.passed_over.keys().next() {
                     Some(&number) if self.packets == 0 => Err(CaptureError::UnknownLinkType { number }),
                     _ => Ok(None),
@@ -131,18 +131,18 @@ impl<R: Read> CaptureReader<R> {
         }
     }
 
-    /// Packets that were passed over because their link type is not understood, by that type.
+    /// Numbers of packets that were skipped because their link type is not supported, by link type.
     pub fn passed_over(&self) -> &BTreeMap<u32, u64> {
         &self.passed_over
     }
 
-    /// How far into the file reading has come.
+    /// Offset in the file of the next byte to be read.
     pub fn bytes_read(&self) -> u64 {
         self.window.offset()
     }
 }
 
-/// A packet that lies in the window, its bytes just passed, and some behind them.
+/// A packet in the window: its bytes were just passed, and `behind` more bytes after them.
 struct Found {
     time_ns: u64,
     link: Link,

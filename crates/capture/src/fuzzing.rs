@@ -1,4 +1,4 @@
-//! Entry points for fuzzing: parts that are otherwise reached only through a capture's layers.
+//! Entry points for fuzzing of parts that are otherwise reached only through the layers of a capture.
 
 use crate::dtls::DtlsConnection;
 use crate::inspect::{Inspector, Limits, Step};
@@ -7,15 +7,15 @@ use crate::tls::keylog::KeyLog;
 use crate::tls::{Input, Piece, TlsConnection};
 use crate::wtls::WtlsConnection;
 
-/// Fragments may claim messages of up to 256 KiB, of which 32 at a time are believed in each direction.
+/// Fragments may claim messages of up to 256 KiB, of which 33 are kept at a time in each direction.
 const MAX_HELD_BYTES: usize = 1 << 25;
-/// As small as makes connections be evicted, and holes be given up, within a fuzzer's input.
+/// Small enough that a fuzzer's input can cause evictions and missing bytes.
 const SMALL: Limits = Limits { reordering_bytes: 1 << 11, total_bytes: 1 << 15, connections: 4 };
 
-/// Reads bytes as a whole capture file, in little memory.
+/// Reads bytes as a whole capture file, with small limits.
 ///
 /// # Panics
-/// Where more is held than was granted, reading does not end, or what is emitted does not add up.
+/// If more memory is held than granted, reading does not end, or the emitted figures are inconsistent.
 pub fn packets(input: &[u8]) {
     let Ok(mut inspector) = Inspector::new(input, KeyLog::default(), SMALL) else { return };
     let (mut emitted, mut steps) = (0, 0);
@@ -41,10 +41,10 @@ pub fn packets(input: &[u8]) {
 }
 
 /// Reads bytes as pieces of two streams of TLS and as datagrams of DTLS and WTLS. Each piece begins with a
-/// byte that says what it is (bit 0 the direction, bit 1 whether it is missing), and two with its length.
+/// byte of flags (bit 0: direction, bit 1: missing) and two bytes with its length.
 ///
 /// # Panics
-/// Where more is held than can be justified.
+/// If more than `MAX_HELD_BYTES` are held.
 pub fn records(input: &[u8]) {
     let keys = KeyLog::default();
     let (begun, mut rest) = input.split_first().map_or((0, input), |(&first, rest)| (first, rest));

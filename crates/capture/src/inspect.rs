@@ -446,7 +446,7 @@ impl State {
     }
 
     /// The flow that was idle longest. Evicted flows come last, unless they are at least half of all flows: they use
-    /// little memory, and prevent that a connection is emitted twice.
+    /// little memory, and prevent a connection from being emitted twice.
     fn oldest_to_let_go(&mut self) -> Option<Key> {
         for _ in 0..self.flows.len() {
             let oldest = self.oldest()?;

@@ -5,9 +5,9 @@
 
 /// Largest accepted packet: a greater length is damage.
 pub(crate) const MAX_PACKET_BYTES: u32 = 1 << 24;
-/// Interfaces of one section of a pcapng file; no machine has more.
+/// Limit of interfaces per section of a pcapng file; no machine has more.
 pub(crate) const MAX_INTERFACES: usize = 1 << 16;
-/// A key log's longest line; none with a secret is as long.
+/// Longest accepted line of a key log; lines with a secret are shorter.
 pub(crate) const MAX_KEY_LOG_LINE_BYTES: u64 = 1 << 12;
-/// A whole key log, which is kept in memory: the secrets of some millions of connections.
+/// Largest accepted key log, which is kept in memory: the secrets of a few million connections.
 pub(crate) const MAX_KEY_LOG_BYTES: u64 = 1 << 30;

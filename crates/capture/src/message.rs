@@ -2,29 +2,29 @@
 
 use shakedown_trace::MessageName;
 
-/// A point of the capture at which bytes of one direction went past.
+/// The packet in which bytes of one direction were captured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mark {
     pub(crate) packet: u64,
     /// Nanoseconds since 1970.
     pub(crate) time_ns: u64,
-    /// How much of the peer's stream the sender had acknowledged; 0 where that is not known.
+    /// Offset up to which the sender had acknowledged the peer's stream; 0 if unknown.
     pub(crate) peer_acknowledged: u64,
 }
 
-/// Where bytes of one direction went past.
+/// The packets in which a range of bytes of one direction was captured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Span {
-    /// Where the first passed.
+    /// Packet of the first byte.
     pub(crate) start: Mark,
-    /// Where the last passed, all before it being there.
+    /// Packet that completed the range.
     pub(crate) end: Mark,
-    /// Where they end in their direction's stream; 0 on datagrams.
+    /// Offset of the range's end in the direction's stream; 0 for datagrams.
     pub(crate) end_offset: u64,
 }
 
 impl Span {
-    /// Of a datagram.
+    /// The span of a datagram.
     pub(crate) fn at(mark: Mark) -> Self {
         Self { start: mark, end: mark, end_offset: 0 }
     }
@@ -52,18 +52,18 @@ pub(crate) struct Seen {
     /// 0 or 1: the direction, in the order of the flow's key.
     pub(crate) direction: usize,
     pub(crate) name: Name,
-    /// With its part of record overhead.
+    /// Bytes on the wire, including the message's share of record overhead.
     pub(crate) bytes: u64,
     pub(crate) span: Span,
-    /// Sent when its sender's handshake was over: tickets, key updates, renegotiation.
+    /// Sent after its sender's Finished: tickets, key updates, renegotiation.
     pub(crate) after_handshake: bool,
 }
 
-/// Most messages of one connection; beyond it, renegotiations and key updates go uncounted.
+/// Limit of messages per connection; later renegotiations and key updates are not reported.
 const MAX_MESSAGES: usize = 512;
 const MAX_ALERTS: usize = 8;
 
-/// Adds a message to a list that seldom grows beyond a dozen, of which there are very many.
+/// Adds a message. The list grows in small steps, because there are many lists, and most stay short.
 pub(crate) fn push_message(list: &mut Vec<Seen>, problems: &mut Problems, seen: Seen) {
     if list.len() == MAX_MESSAGES {
         problems.add(format!("more than {MAX_MESSAGES} messages: the rest is not reported"));
@@ -75,16 +75,16 @@ pub(crate) fn push_message(list: &mut Vec<Seen>, problems: &mut Problems, seen: 
     list.push(seen);
 }
 
-/// An alert that went past.
+/// A captured alert.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SeenAlert {
     pub(crate) direction: usize,
     pub(crate) time_ns: u64,
-    /// Level and description; `None` where it is encrypted.
+    /// Level and description; `None` if the alert is encrypted.
     pub(crate) content: Option<(u8, u8)>,
 }
 
-/// Adds an alert, whose level and description are `content` where it can be read.
+/// Adds an alert; `content` is its level and description, if it could be read.
 pub(crate) fn push_alert(list: &mut Vec<SeenAlert>, direction: usize, mark: Mark, content: Option<&[u8]>) {
     if list.len() < MAX_ALERTS {
         let content = match content {
@@ -95,11 +95,11 @@ pub(crate) fn push_alert(list: &mut Vec<SeenAlert>, direction: usize, mark: Mark
     }
 }
 
-/// Remarks for the reader of the result: few, each once.
+/// Remarks for the reader of the report, without duplicates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Problems(Vec<String>);
 
-/// More would not be read.
+/// Limit per connection.
 const MAX_PROBLEMS: usize = 16;
 
 impl Problems {
@@ -117,10 +117,10 @@ impl Problems {
 
 /// Puts the messages of both directions into the order in which they were sent.
 ///
-/// Within a direction that order is known. Between them, a message that acknowledges the other side's bytes
-/// came after them, even if the capture shows another order. Two messages of a stream of which neither acknowledges
-/// the other crossed in transit: then the messages of the side that was sending come first, so that a flight is not
-/// divided by a message that its sender had not received. Without acknowledgements the order of the packets decides.
+/// Within a direction, that order is known. Between directions, a message that acknowledges bytes of the other side
+/// comes after them, even if the capture shows another order. If neither of two TCP messages acknowledges the other,
+/// they crossed in transit: then the messages of the side that was sending come first, so that a flight is not
+/// divided by a message that its sender had not received. Without acknowledgements, the order of packets decides.
 pub(crate) fn in_order(seen: Vec<Seen>) -> Vec<Seen> {
     let (first, second): (Vec<Seen>, Vec<Seen>) =
         seen.into_iter().partition(|message| message.direction == 0);
@@ -176,7 +176,7 @@ mod tests {
             vec![message(0, 1, 10, 0), message(1, 2, 20, 10), message(0, 3, 30, 20), message(1, 4, 40, 10)];
         let order: Vec<u64> = in_order(crossing).iter().map(|seen| seen.span.end.packet).collect();
         assert_eq!(order, [1, 2, 4, 3]);
-        // Without them, packets decide.
+        // Without acknowledgements, the order of packets decides.
         let order: Vec<u64> = in_order(vec![message(1, 2, 0, 0), message(0, 1, 0, 0), message(0, 3, 0, 0)])
             .iter()
             .map(|seen| seen.span.end.packet)

@@ -1,7 +1,7 @@
-//! From a captured frame to what TCP or UDP carries.
+//! Decodes captured frames, down to the payload of TCP and UDP.
 //!
-//! Lengths come in two kinds: what was on the wire, and what was captured of it (the snap length may have cut
-//! the rest off). Nothing here trusts a length field further than the bytes reach.
+//! There are two kinds of lengths: on the wire, and captured (the snap length may have truncated the packet).
+//! Length fields are never trusted beyond the captured bytes.
 
 mod fragment;
 mod internet;

@@ -1,4 +1,4 @@
-//! What is reported about a connection.
+//! The report on a connection and on a whole capture.
 
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -12,21 +12,21 @@ pub struct Directions<T> {
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Message {
-    /// Place among the messages, from 0.
+    /// Index in the list of messages, from 0.
     pub index: usize,
     /// `client` or `server`.
     pub from: &'static str,
     /// RFC name; `Unknown(n)` for a type without one.
     pub name: String,
-    /// Which run of messages of one sender, from 1; `None` for what follows its sender's Finished.
+    /// Number of the flight, from 1; `None` for messages after their sender's Finished.
     pub flight: Option<u32>,
-    /// On the wire: record headers, padding, MAC or tag included.
+    /// Bytes on the wire, including record headers, padding, and MAC or tag.
     pub bytes: u64,
-    /// When its last byte passed (all before it being there), since the connection began.
+    /// Time from the start of the connection to the packet that completed the message.
     pub time_s: f64,
-    /// Since the message before it (for the first: since the connection began).
+    /// Time since the previous message; for the first, since the start of the connection.
     pub wait_s: f64,
-    /// Of the wait, what the sender of this message took; see [`crate::inspect`].
+    /// Part of the wait that is attributed to the sender; see [`crate::inspect`].
     pub peer_s: Option<f64>,
     pub network_s: Option<f64>,
 }
@@ -39,26 +39,26 @@ pub struct Bytes {
     pub total: u64,
 }
 
-/// Handshake records that could not be decrypted, and so are not among the messages.
+/// Handshake records that could not be decrypted and are therefore not among the messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Encrypted {
     /// Record headers included.
     pub bytes: u64,
     pub records: usize,
-    /// When the first began, since the connection began.
+    /// Time from the start of the connection to the beginning of the first record.
     pub from_s: Option<f64>,
-    /// When the last ended.
+    /// The same to the end of the last record.
     pub to_s: Option<f64>,
 }
 
-/// What a direction's segments or datagrams went through.
+/// Retransmissions and reordering in one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Retransmissions {
-    /// Segments (datagrams' records) seen again, or filling a hole late.
+    /// Segments (in datagrams: records) that were seen before, or that fill a gap late.
     pub segments: u64,
-    /// Their bytes that had been seen, or passed over, before.
+    /// Their bytes before the end of the farthest segment seen until then.
     pub bytes: u64,
-    /// Segments overtaken by later ones, without having been sent again.
+    /// Segments that arrived after later ones, but were not retransmitted.
     pub out_of_order: u64,
 }
 
@@ -80,35 +80,35 @@ pub struct RoundTrip {
 pub struct Alert {
     /// `client` or `server`.
     pub from: &'static str,
-    /// `warning` or `fatal`; `None` where it is encrypted.
+    /// `warning` or `fatal`; `None` if the alert is encrypted.
     pub level: Option<String>,
-    /// RFC name; `None` where it is encrypted.
+    /// RFC name; `None` if the alert is encrypted.
     pub description: Option<String>,
-    /// Since the connection began.
+    /// Time since the start of the connection.
     pub time_s: f64,
 }
 
 /// A connection that speaks TLS, DTLS or WTLS.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Connection {
-    /// In the order in which they were recognised, from 0.
+    /// Number in the order of recognition, from 0.
     pub index: u64,
     /// `tcp` or `udp`.
     pub transport: &'static str,
     pub client: String,
     pub server: String,
     pub server_name: Option<String>,
-    /// `ssl3` to `tls1.3`, `dtls1.0` to `dtls1.3`, `wtls`; `None` where no ServerHello was seen.
+    /// `ssl3` to `tls1.3`, `dtls1.0` to `dtls1.3`, `wtls`; `None` if no ServerHello was seen.
     pub protocol: Option<&'static str>,
     /// Registered name of the cipher suite.
     pub cipher: Option<String>,
-    /// Canonical suite name, where everything it says was visible.
+    /// Canonical suite name; `None` if not all its parts were visible.
     pub suite: Option<String>,
-    /// When it began, since the first packet of the capture.
+    /// Start of the connection, since the first packet of the capture.
     pub start_s: f64,
     /// The same since 1970-01-01 00:00 UTC.
     pub start_unix_s: f64,
-    /// From its beginning to the last message of the last flight.
+    /// Time from the start of the connection to the last message of the last flight.
     pub handshake_s: Option<f64>,
     /// Whether an earlier session was resumed; `None` if unknown.
     pub resumed: Option<bool>,
@@ -116,27 +116,22 @@ pub struct Connection {
     pub complete: bool,
     /// In the order in which they were sent.
     pub messages: Vec<Message>,
-    /// Runs of messages of one sender.
+    /// Number of flights (runs of messages of one sender).
     pub flights: u32,
-    /// Handshake bytes, the sum of the messages.
     pub bytes: Bytes,
-    /// Handshake records that stayed encrypted.
     pub encrypted: Directions<Encrypted>,
     /// Records of application data, headers included.
     pub application_data_bytes: Directions<u64>,
     pub alerts: Vec<Alert>,
-    /// What was sent more than once.
     pub retransmissions: Directions<Retransmissions>,
-    /// What is not in the capture.
     pub gaps: Directions<Gaps>,
-    /// What the network takes on either side.
     pub round_trip: RoundTrip,
-    /// What a reader should know before believing the figures.
+    /// Remarks that limit the reliability of the figures.
     pub problems: Vec<String>,
 }
 
 impl Connection {
-    /// True where any part of a handshake was seen.
+    /// True if any part of a handshake was seen.
     pub fn has_handshake(&self) -> bool {
         let undecrypted = self.encrypted.client_to_server.records + self.encrypted.server_to_client.records;
         !self.messages.is_empty() || undecrypted > 0
@@ -151,16 +146,16 @@ pub struct Summary {
     pub duration_s: f64,
     pub connections: u64,
     pub handshakes: u64,
-    /// TCP connections and UDP exchanges that speak something else.
+    /// TCP connections and UDP exchanges of other protocols.
     pub other_flows: u64,
     /// Packets without TCP or UDP, or too damaged to read.
     pub other_packets: u64,
-    /// Packets of tunnels and protocols that may have handshakes inside and are not decoded, by name.
+    /// Packets of tunnels and protocols that may contain handshakes but are not decoded, by name.
     pub unread: BTreeMap<&'static str, u64>,
-    /// Connections reported before their end, for want of memory.
+    /// Connections reported before their end because of a limit (memory or number of connections).
     pub evicted: u64,
-    /// Fragmented packets of which a piece is missing.
+    /// Fragmented packets with missing fragments.
     pub incomplete_fragments: u64,
-    /// What a reader should know before believing the figures.
+    /// Remarks that limit the reliability of the figures.
     pub problems: Vec<String>,
 }

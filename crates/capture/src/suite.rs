@@ -1,16 +1,16 @@
-//! Which suite a handshake was, in the project's names.
+//! Determines the suite of a captured handshake.
 //!
-//! Only where everything that the name says was seen: an abbreviated handshake up to TLS 1.2 shows no
-//! certificates, TLS 1.3 without keys neither. Where the handshake that made a session was seen, one that
-//! resumes it is named after it. Two things are taken on trust:
+//! A suite is named only if all parts of the name were seen: an abbreviated handshake up to TLS 1.2 contains no
+//! certificates, and TLS 1.3 without keys does not show them. The suite of a resumption is derived from the handshake
+//! that created the session, if that was captured. Two parts are assumed:
 //!
 //! - the root, which is not sent, has the kind of key that made the last signature; its size is that of the
-//!   signature (of a DSA root, that of the key it certifies), and [`root`] chooses among keys of that size;
-//! - the groups of RFC 3526 are written as those of RFC 7919 of the same size: both are recognised as safe
+//!   signature (for a DSA root, that of the key it certifies), and [`root`] chooses among keys of that size;
+//! - the groups of RFC 3526 are named as those of RFC 7919 of the same size: both are recognised as safe
 //!   primes and used with short exponents, so that they cost the same.
 //!
-//! TLS 1.3 does not distinguish resumption from an external pre-shared key; where the ticket's origin was not seen,
-//! both are `psk_dhe` (or `psk`), which is what either costs.
+//! TLS 1.3 does not distinguish resumption from an external pre-shared key; if the origin of the ticket was not seen,
+//! both are named `psk_dhe` (or `psk`), because their costs are equal.
 
 mod certificate;
 mod root;
@@ -25,7 +25,7 @@ use shakedown_wtls::codec::{bits, significant};
 pub(crate) use certificate::Presented;
 pub(crate) use wtls::wtls_suite;
 
-/// Ciphers as cipher suite names have them, and as suite names do.
+/// Ciphers, as spelled in cipher suite names and in suite names.
 const CIPHERS: [(&str, &str); 26] = [
     ("RC4_128_MD5", "rc4-md5"),
     ("RC4_128_SHA", "rc4-sha"),
@@ -57,7 +57,7 @@ const CIPHERS: [(&str, &str); 26] = [
 
 const SSL_3_0: u16 = 0x0300;
 
-/// Groups of "TLS Supported Groups" that are no curves of the vocabulary.
+/// Groups of the registry "TLS Supported Groups" that are not in [`Curve`].
 const GROUPS: [(u16, &str); 10] = [
     (29, "x25519"),
     (30, "x448"),
@@ -83,7 +83,7 @@ fn group_name(number: u16) -> Option<String> {
     Some(curve.name().to_owned())
 }
 
-/// A suite, and what a reader should know before believing it.
+/// A suite, and a remark about assumed parts.
 #[derive(Debug)]
 pub(crate) struct NamedSuite {
     pub(crate) suite: Suite,
@@ -96,7 +96,7 @@ impl NamedSuite {
     }
 }
 
-/// The parts of a suite name, put together and checked.
+/// The parts of a suite name.
 #[derive(Default)]
 struct Parts {
     exchange: String,
@@ -144,7 +144,7 @@ pub(crate) fn tls_suite(
     if modern {
         parts.exchange = group_name(hello.group?)?;
     } else {
-        // Those that suite names do not have are refused when the name is read.
+        // Key exchanges without a suite name are rejected when the name is parsed.
         parts.exchange = exchange.to_ascii_lowercase();
         if exchange.contains("DH") {
             let group = negotiation.group.as_deref()?;
@@ -162,7 +162,7 @@ pub(crate) fn tls_suite(
             seen.iter().any(|one| is_it(one) && !one.after_handshake)
         };
         let asked = sent(1 - client, MessageName::CertificateRequest);
-        // A client without a certificate sends an alert instead, up to SSL 3.0 (RFC 6101 section 5.6.6).
+        // In SSL 3.0, a client without a certificate sends an alert instead (RFC 6101 section 5.6.6).
         let declined = hello.version == SSL_3_0
             && sent(client, MessageName::ClientKeyExchange)
             && !sent(client, MessageName::CertificateVerify);
@@ -191,13 +191,13 @@ pub(crate) fn tls_resumption(origin: &Suite, negotiation: &Negotiation, ticket: 
     let mut suite = origin.clone();
     suite.mode = if ticket { Mode::Ticket } else { Mode::Resumed };
     if negotiation.is_tls_1_3() {
-        // Tickets are all that there is, and group and cipher may be others than the session's.
+        // TLS 1.3 has only tickets; group and cipher may differ from those of the session.
         let cipher = cipher_suite::registered_name(hello.cipher_suite)?.strip_prefix("TLS_")?;
         suite.cipher = Cipher::from_name(look_up(&CIPHERS, cipher)?, suite.protocol)?;
         suite.group = Some(Group::from_name(&group_name(hello.group?)?)?);
         suite.mode = Mode::Resumed;
     }
-    // Through its name, so that nothing impossible is reported.
+    // Parsed from its name again, so that no invalid suite is reported.
     suite.to_string().parse().ok()
 }
 
@@ -214,7 +214,7 @@ pub(crate) fn exchange_group(cipher_suite: u16, mut body: &[u8]) -> Option<Strin
         return None;
     }
     if exchange.contains("PSK") {
-        // A hint to which key comes first (RFC 4279 section 3).
+        // The identity hint comes first (RFC 4279 section 3).
         body = body.get(2 + usize::from(u16::from_be_bytes([*body.first()?, *body.get(1)?]))..)?;
     }
     if exchange.starts_with("EC") {
@@ -224,7 +224,7 @@ pub(crate) fn exchange_group(cipher_suite: u16, mut body: &[u8]) -> Option<Strin
     let length = usize::from(u16::from_be_bytes([*body.first()?, *body.get(1)?]));
     let prime = body.get(2..2 + length)?;
     let (prime, bits) = (significant(prime), bits(prime));
-    // Both standards' primes begin with 64 ones, then the digits of a constant: e (RFC 7919), π (RFC 3526).
+    // Primes of both standards begin with 64 ones, then the bits of a constant: e (RFC 7919) or π (RFC 3526).
     let recognised = prime.starts_with(&[0xff; 8])
         && (prime[8..].starts_with(&[0xad, 0xf8, 0x54, 0x58])
             || prime[8..].starts_with(&[0xc9, 0x0f, 0xda, 0xa2]));

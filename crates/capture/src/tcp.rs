@@ -1,33 +1,32 @@
-//! One direction of a TCP connection: from segments as captured to a stream.
+//! Reassembles one direction of a TCP connection from captured segments to a stream.
 //!
-//! Segments may come late, twice, overlapping, out of order or never, and the capture may have cut their
-//! ends off. Bytes that were seen are delivered once and in order, first copy first. A hole is waited for as
-//! long as what lies behind it fits into the memory granted; then the bytes are declared missing.
+//! Segments may be late, repeated, overlapping, out of order, lost or truncated. Captured bytes are delivered
+//! once and in order. Segments behind a hole are held while they fit into the granted memory; then the bytes of
+//! the hole are reported as missing.
 
 use crate::message::Mark;
 use std::collections::BTreeMap;
 
-/// A jump ahead further than any window is not this connection's.
+/// A sequence number farther ahead than any window does not belong to the connection.
 const FARTHEST_AHEAD: i64 = 1 << 30;
-/// The largest window without scaling, which any receiver may grant beyond what was captured.
+/// The largest window without scaling: a sender may be that far ahead of the captured bytes.
 const PLAIN_WINDOW: i64 = 0xffff;
-/// Opening numbers remembered besides the last; beyond them the earliest is forgotten.
+/// Limit of remembered initial sequence numbers besides the last; beyond it, the earliest is forgotten.
 const MAX_OTHER_STARTS: usize = 8;
-/// How far behind its opening number a stream whose first segments were not captured may be met.
+/// Maximum distance between an initial sequence number and the first captured data.
 const NEAR_START: u32 = 1 << 20;
-/// A segment that fills a hole this soon after the hole was seen was overtaken, not sent again (Wireshark's
-/// rule as well).
+/// A segment that fills a hole within this time was reordered, not retransmitted (same rule as Wireshark).
 const REORDERING_NS: u64 = 3_000_000;
 
-/// What a stream is delivered to.
+/// The receiver of a stream.
 pub(crate) trait Sink {
-    /// Bytes that follow what was delivered before; `offset` counts from the start of the stream.
+    /// Receives the next bytes; `offset` counts from the start of the stream.
     fn bytes(&mut self, offset: u64, bytes: &[u8], mark: Mark);
-    /// N bytes are not in the capture.
+    /// Notes that the next `count` bytes are not in the capture.
     fn missing(&mut self, offset: u64, count: u64, mark: Mark);
 }
 
-/// A segment that waits for what comes before it.
+/// A segment behind a hole.
 #[derive(Debug)]
 struct Held {
     captured: Box<[u8]>,
@@ -36,7 +35,7 @@ struct Held {
     mark: Mark,
 }
 
-/// What happened to a direction's segments.
+/// Counts of one direction's segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     pub(crate) segments: u64,
@@ -47,7 +46,7 @@ pub(crate) struct Counts {
     pub(crate) out_of_order_segments: u64,
     pub(crate) gaps: u64,
     pub(crate) gap_bytes: u64,
-    /// Segments with payload from outside the stream, which were not read.
+    /// Segments with payload outside the stream; they are not read.
     pub(crate) stray_segments: u64,
 }
 
@@ -75,14 +74,14 @@ pub(crate) struct Payload<'a> {
     pub(crate) fin: bool,
 }
 
-/// One direction's state.
+/// State of one direction.
 #[derive(Debug, Default)]
 pub(crate) struct HalfStream {
     /// Sequence number of the byte at `offset`; `None` until one was seen.
     next: Option<u32>,
-    /// Other numbers that opening segments gave for the first byte, and that nothing has confirmed or ruled out.
+    /// Sequence numbers of the first byte according to earlier SYNs with other numbers; neither confirmed nor excluded.
     other_starts: Vec<u32>,
-    /// True where the opening was captured: nothing of the stream can come before it.
+    /// True if the SYN was captured: the stream has no earlier bytes.
     opened: bool,
     /// Bytes delivered or declared missing.
     offset: u64,
@@ -92,11 +91,11 @@ pub(crate) struct HalfStream {
     /// When the first hole was seen.
     hole_since_ns: u64,
     end: Option<u64>,
-    /// Farthest byte seen.
+    /// End of the farthest segment seen.
     highest: u64,
-    /// Farthest byte that the other end says it has.
+    /// Highest offset that the other end has acknowledged.
     acknowledged: u64,
-    /// The last repetition of each recently repeated range: where it ended and when.
+    /// Highest end offset of all retransmissions, and the time of the last one.
     last_repetition: Option<(u64, u64)>,
     pub(crate) counts: Counts,
 }
@@ -107,7 +106,7 @@ impl HalfStream {
         self.held_bytes + self.other_starts.capacity() * size_of::<u32>()
     }
 
-    /// True once every byte up to the FIN was delivered.
+    /// True once every byte up to the FIN was delivered or reported as missing.
     pub(crate) fn is_complete(&self) -> bool {
         self.end.is_some_and(|end| self.offset >= end)
     }
@@ -116,17 +115,17 @@ impl HalfStream {
         self.next.is_some()
     }
 
-    /// Says where the stream begins, or where the capture finds it; the first word counts.
+    /// Sets the sequence number at which the stream begins or was first seen, unless it is already set.
     pub(crate) fn place(&mut self, sequence: u32) {
         self.next.get_or_insert(sequence);
     }
 
-    /// An opening segment says where the stream begins. One that is sent again may say otherwise (a middlebox or a
-    /// server that forgot): then the other end's acknowledgement decides, or the first byte.
+    /// Sets the sequence number of the first byte from a SYN. A repeated SYN may have another number (a middlebox, or a
+    /// server that lost its state): then the other end's acknowledgement decides, or the first data.
     pub(crate) fn place_opening(&mut self, sequence: u32) {
         let known = *self.next.get_or_insert(sequence);
         if self.highest == 0 && self.offset == 0 && known == sequence {
-            // Who opens once more has had no answer: what was acknowledged before was not this stream's.
+            // A repeated SYN had no response: earlier acknowledgements belong to another stream.
             self.acknowledged = 0;
         }
         self.opened |= known == sequence || self.is_untouched();
@@ -140,8 +139,8 @@ impl HalfStream {
         }
     }
 
-    /// A number that this stream's first byte may have, from an acknowledgement or a segment: of the opening numbers
-    /// the one nearest before it holds.
+    /// Selects the first byte's sequence number: the nearest candidate before `sequence`, which is from an
+    /// acknowledgement or a data segment.
     fn confirm_start(&mut self, sequence: u32) {
         if self.other_starts.is_empty() || !self.is_untouched() {
             return;
@@ -154,7 +153,7 @@ impl HalfStream {
         }
     }
 
-    /// True where the stream may go on with this number: where its receiver would believe a reset (RFC 9293
+    /// True if the stream may continue with this number, so that its receiver accepts a reset (RFC 9293
     /// section 3.5.3).
     pub(crate) fn expects(&self, sequence: u32) -> bool {
         let Some(next) = self.next else { return false };
@@ -165,7 +164,7 @@ impl HalfStream {
             || self.other_starts.contains(&sequence)
     }
 
-    /// True where an acknowledgement is of something that was sent, the opening at least.
+    /// True if this acknowledgement number confirms sent data, or at least the SYN.
     pub(crate) fn has_sent(&self, sequence: u32) -> bool {
         let Some(next) = self.next else { return false };
         let distance = i64::from(sequence.wrapping_sub(next).cast_signed());
@@ -173,25 +172,25 @@ impl HalfStream {
         (0..=self.highest.cast_signed() + PLAIN_WINDOW).contains(&at) || self.other_starts.contains(&sequence)
     }
 
-    /// True while nothing was seen of the stream but its opening.
+    /// True while no data was seen or acknowledged.
     fn is_untouched(&self) -> bool {
         self.highest == 0 && self.offset == 0 && self.acknowledged == 0
     }
 
-    /// True where a SYN with this number begins another connection.
+    /// True if a SYN with this number begins another connection.
     pub(crate) fn contradicts_start(&self, sequence: u32) -> bool {
         let start = self.next.map(|next| next.wrapping_sub(self.offset as u32));
         start.is_some_and(|start| start != sequence.wrapping_add(1))
     }
 
-    /// How far an acknowledgement from the other end reaches.
+    /// Stream offset of an acknowledgement from the other end.
     pub(crate) fn offset_of(&self, sequence: u32) -> u64 {
         let Some(next) = self.next else { return 0 };
         let distance = i64::from(sequence.wrapping_sub(next).cast_signed());
         self.offset.saturating_add_signed(distance)
     }
 
-    /// The other end has everything before this number.
+    /// Notes that the other end has everything before this number; returns its stream offset.
     pub(crate) fn acknowledge(&mut self, sequence: u32) -> u64 {
         self.confirm_start(sequence);
         let offset = self.offset_of(sequence);
@@ -201,18 +200,18 @@ impl HalfStream {
         offset
     }
 
-    /// Farthest byte seen.
+    /// End of the farthest segment seen.
     pub(crate) fn highest(&self) -> u64 {
         self.highest
     }
 
-    /// When bytes up to `offset` were last sent again, if they were.
+    /// Time of the last retransmission, if one reached `offset`.
     pub(crate) fn repeated_ns(&self, offset: u64) -> Option<u64> {
         self.last_repetition.filter(|repetition| repetition.0 >= offset).map(|repetition| repetition.1)
     }
 
-    /// Takes a segment; `room` is the memory granted for segments out of order.
-    /// Returns true where the bytes are seen for the first time and nothing is odd about them.
+    /// Processes a segment; `room` is the memory granted for out-of-order segments.
+    /// Returns true if all its bytes lie beyond those seen before.
     pub(crate) fn segment(
         &mut self,
         payload: Payload<'_>,
@@ -226,7 +225,7 @@ impl HalfStream {
         let next = *self.next.get_or_insert(payload.sequence);
         let distance = i64::from(payload.sequence.wrapping_sub(next).cast_signed());
         let length = payload.length as u64;
-        // Before the opening there is nothing; of a keep-alive the lone byte may be there.
+        // No data precedes the SYN, except the single byte of a keep-alive.
         let before = self.opened && self.offset.cast_signed() + distance + length.cast_signed() <= 0;
         if distance > FARTHEST_AHEAD || (before && length > 1) {
             self.counts.stray_segments += u64::from(length > 0);
@@ -261,13 +260,13 @@ impl HalfStream {
         fresh
     }
 
-    /// No more data will come: delivers the held data and reports gaps.
-    /// `mark` is the end of the capture of it.
+    /// Delivers the held data and reports gaps at the end of the connection.
+    /// `mark` is that end in the capture.
     pub(crate) fn finish(&mut self, mark: Mark, sink: &mut impl Sink) {
         while !self.held.is_empty() {
             self.give_up_hole(sink);
         }
-        // The other end's word for bytes that never came; the last may be a FIN, which is no byte.
+        // Bytes that were acknowledged but not captured; the last number may be that of a FIN, which is no byte.
         let end = self.end.unwrap_or(self.acknowledged.saturating_sub(1));
         if let Some(count) = end.checked_sub(self.offset).filter(|&count| count > 0) {
             self.miss(self.offset, count, mark, sink);
@@ -285,7 +284,7 @@ impl HalfStream {
             self.highest = end.cast_unsigned();
             return true;
         }
-        // A lone byte before the next is a probe whether the connection lives.
+        // A single byte before the next expected one is a keep-alive.
         if end - start <= 1 && end == self.offset.cast_signed() {
             return false;
         }
@@ -303,7 +302,7 @@ impl HalfStream {
         false
     }
 
-    /// True where every byte was seen before.
+    /// True if every byte was seen before.
     fn is_known(&self, start: i64, end: i64) -> bool {
         let mut reached = start.max(0).cast_unsigned().max(self.offset);
         let end = end.max(0).cast_unsigned();
@@ -341,7 +340,7 @@ impl HalfStream {
 
     fn hold(&mut self, start: i64, captured: &[u8], length: u64, mark: Mark) {
         let start = start.cast_unsigned();
-        // Of two segments at the same place the longer is kept.
+        // Of two segments at the same offset, the longer is kept.
         if self.held.get(&start).is_some_and(|held| held.length >= length) {
             return;
         }
@@ -352,7 +351,7 @@ impl HalfStream {
         }
     }
 
-    /// Delivers what follows without a hole; its time is that of the segment that filled the hole.
+    /// Delivers held segments up to the next hole; their time is not before that of `filled`, which filled the hole.
     fn release(&mut self, filled: Mark, sink: &mut impl Sink) {
         while let Some(entry) = self.held.first_entry() {
             if *entry.key() > self.offset {
@@ -374,7 +373,7 @@ impl HalfStream {
         }
     }
 
-    /// Declares the first hole missing.
+    /// Reports the first hole as missing.
     fn give_up_hole(&mut self, sink: &mut impl Sink) {
         let Some(entry) = self.held.first_entry() else { return };
         let (start, mark) = (*entry.key(), entry.get().mark);
@@ -383,7 +382,7 @@ impl HalfStream {
             self.miss(self.offset, hole, mark, sink);
             self.advance(hole);
         }
-        // What follows passed when it passed, not when the wait ended.
+        // Held segments keep their own time, because no segment filled the hole.
         self.release(Mark { packet: 0, ..mark }, sink);
     }
 }

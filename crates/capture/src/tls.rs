@@ -1,11 +1,10 @@
-//! SSL 3.0 to TLS 1.3 and DTLS as seen from outside.
+//! Reads captured SSL 3.0 to TLS 1.3, including what DTLS shares.
 //!
 //! # What counts as a message's bytes
 //!
-//! A message's bytes include its record headers, padding, MAC or tag. Where several messages share a record,
-//! its overhead goes to the first message that begins in it; a message that spans several records has the
-//! overhead of each in which no other begins. So the messages always sum to the handshake's bytes.
-//! ChangeCipherSpec is listed as a message.
+//! A message's bytes include its record headers, padding, MAC or tag. The overhead of a record is attributed to the
+//! first message that begins in it or, if none begins, to the message that continues in it. The bytes of all messages
+//! therefore add up to those of the handshake. ChangeCipherSpec is listed as a message.
 
 pub(crate) mod alert;
 pub(crate) mod cipher_suite;

@@ -1,7 +1,7 @@
 //! A connection of a capture in the form of a measured handshake, for which costs can be estimated.
 //!
-//! Messages and bytes are the capture's; the public-key operations follow from the suite by rule. Nothing here
-//! has a time: a device profile gives the cost of operations. A capture does not show symmetric work and the
+//! Messages and bytes come from the capture; the public-key operations are derived from the suite. A trace has no
+//! times: a device profile gives the costs of operations. A capture shows neither symmetric work nor the
 //! import of keys: predictions take them from a measured handshake of the suite.
 
 use crate::report::{Bytes, Connection, Message};
@@ -12,13 +12,13 @@ use shakedown_trace::{Class, Operation, Side};
 /// A message, as in a measurement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TraceMessage {
-    /// Place among the messages, from 0.
+    /// Index in the list of messages, from 0.
     pub index: usize,
     /// `client` or `server`.
     pub from: &'static str,
     /// RFC name.
     pub name: String,
-    /// Which run of messages of one sender, from 1; `None` for tickets after a TLS 1.3 handshake.
+    /// Number of the flight, from 1; `None` for messages after their sender's Finished.
     pub flight: Option<u32>,
     pub bytes: u64,
 }
@@ -30,7 +30,7 @@ pub struct TraceOperation {
     pub message: Option<usize>,
     pub operation: Operation,
     pub algorithm: &'static str,
-    /// With which size or curve.
+    /// Key size or curve.
     pub parameters: &'static str,
     pub class: Class,
     /// Always 1.
@@ -46,15 +46,15 @@ pub struct CapturedTrace {
     /// How it was obtained: `captured`.
     pub kind: &'static str,
     pub bytes: Bytes,
-    /// Runs of messages of one sender.
+    /// Number of flights (runs of messages of one sender).
     pub flights: u32,
     /// In the order in which they were sent.
     pub messages: Vec<TraceMessage>,
-    /// Public-key calls, in the order of their messages.
+    /// Public-key operations, by side and message.
     pub operations: Vec<TraceOperation>,
 }
 
-/// Why a connection is no trace.
+/// Why a connection gives no trace.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoTrace {
     #[error(
@@ -70,7 +70,7 @@ pub enum NoTrace {
     Encrypted { index: u64, bytes: u64 },
 }
 
-/// Makes a trace of a connection.
+/// Converts a connection to a trace.
 pub fn of(connection: &Connection) -> Result<CapturedTrace, NoTrace> {
     let index = connection.index;
     if !connection.complete {
@@ -103,7 +103,7 @@ fn message(message: &Message) -> TraceMessage {
     }
 }
 
-/// The public-key calls that the suite has by rule, booked to the messages that are there.
+/// The public-key operations of the suite, attributed to the captured messages.
 fn operations(suite: &Suite, messages: &[Message]) -> Vec<TraceOperation> {
     let mut operations: Vec<_> = suite
         .operations()

@@ -1,8 +1,8 @@
-//! Writes conversations that happened in memory as if they had been captured on an Ethernet.
+//! Writes conversations from memory as if they had been captured on an Ethernet.
 //!
 //! The file is a classic pcap with nanosecond times, IPv4 over Ethernet, every checksum correct. A stream gets
 //! a three-way handshake, segments of at most 1460 bytes, acknowledgements and an orderly close; a datagram is
-//! one UDP packet, in IPv4 fragments where it is larger than the MTU.
+//! one UDP packet, in IPv4 fragments if it is larger than the MTU.
 //!
 //! A file appears under its name only when [`Writer::finish`] succeeds: until then it is a draft in the
 //! same folder, which is removed when the writer is dropped. Existing files are never replaced.
@@ -32,11 +32,11 @@ const LINK_TYPE_ETHERNET: u32 = 1;
 const SNAP_LENGTH_BYTES: u32 = 262_144;
 const MAGIC_NANOSECONDS: u32 = 0xa1b2_3c4d;
 
-/// One thing that one side sent: a chunk of a stream, or a datagram.
+/// Data that one side sent: a chunk of a stream, or a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunk<'a> {
     pub from: Side,
-    /// When, since the start of the conversation.
+    /// Time since the start of the conversation.
     pub time: Duration,
     pub bytes: &'a [u8],
 }
@@ -46,12 +46,12 @@ pub struct Chunk<'a> {
 pub struct Conversation<'a> {
     /// TCP for a stream, UDP for datagrams.
     pub transport: Transport,
-    /// Where the client sits; [`Writer::addresses`] hands out distinct ones.
+    /// Address of the client; [`Writer::addresses`] returns distinct ones.
     pub client: SocketAddrV4,
     pub server: SocketAddrV4,
-    /// When it began, since 1970-01-01 00:00 UTC.
+    /// Start, since 1970-01-01 00:00 UTC.
     pub start: Duration,
-    /// What was sent, in order.
+    /// The data that was sent, in order.
     pub chunks: &'a [Chunk<'a>],
 }
 
@@ -60,7 +60,7 @@ pub struct Conversation<'a> {
 pub enum WriteError {
     #[error("cannot create {path}: {source}")]
     Create { path: PathBuf, source: std::io::Error },
-    /// The file could not be written to: a full disk, for one.
+    /// The file could not be written, for example because the disk is full.
     #[error("cannot write {path}: {source}")]
     Write { path: PathBuf, source: std::io::Error },
     #[error(
@@ -83,20 +83,20 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Begins a capture that will appear at `path`, where there is nothing yet.
+    /// Begins a capture that will appear at `path`, which must not exist yet.
     pub fn create(path: &Path) -> Result<Self, WriteError> {
         let create_error = |source| WriteError::Create { path: path.to_path_buf(), source };
         if path.is_dir() {
             return Err(create_error(std::io::ErrorKind::IsADirectory.into()));
         }
-        // A symbolic link is a name that exists, and is not followed.
+        // A symbolic link exists, too, and is not followed.
         if path.symlink_metadata().is_ok() {
             return Err(create_error(std::io::ErrorKind::AlreadyExists.into()));
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let file = tempfile::Builder::new()
             .prefix(".new-")
-            // The umask restricts it.
+            // The umask restricts the mode.
             .permissions(Permissions::from_mode(0o666))
             .tempfile_in(folder.unwrap_or(Path::new(".")))
             .map_err(|error| create_error(plain(error)))?;
@@ -117,7 +117,7 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Addresses for the next conversation, client and server: no client address and port comes twice.
+    /// Client's and server's address for the next conversation; each client address and port is used once.
     pub fn addresses(&mut self, server_port: u16) -> (SocketAddrV4, SocketAddrV4) {
         let ports = u32::from(u16::MAX - FIRST_CLIENT_PORT) + 1;
         let host = Ipv4Addr::from(u32::from(Ipv4Addr::new(10, 0, 0, 1)) + self.conversations / ports);
@@ -130,7 +130,7 @@ impl Writer {
     /// Appends a conversation.
     ///
     /// # Errors
-    /// [`WriteError`]; the file is then worthless and the writer should be dropped.
+    /// [`WriteError`]; the file is then incomplete and the writer should be dropped.
     pub fn connection(&mut self, conversation: &Conversation<'_>) -> Result<(), WriteError> {
         match conversation.transport {
             Transport::Stream => self.stream(conversation),
@@ -138,17 +138,17 @@ impl Writer {
         }
     }
 
-    /// Completes the file and gives it its name.
+    /// Completes the file and renames it to its final path.
     ///
     /// # Errors
-    /// [`WriteError::Write`]: nothing then appears at the path, and what was there before stays.
+    /// [`WriteError::Write`]: the file is then not created, and an existing one stays.
     pub fn finish(self) -> Result<(), WriteError> {
         let Self { path, file, .. } = self;
         let result = file
             .into_inner()
             .map_err(std::io::IntoInnerError::into_error)
             .and_then(|file| file.as_file().sync_all().map(|()| file))
-            // Unless the name was taken meanwhile.
+            // Fails if the name exists by now.
             .and_then(|file| file.persist_noclobber(&path).map_err(|refused| refused.error));
         result.map(drop).map_err(|source| WriteError::Write { path, source: plain(source) })
     }
@@ -168,7 +168,7 @@ impl Writer {
             for (number, segment) in segments.enumerate() {
                 let push = if number == last { Flags::PUSH } else { Flags::NONE };
                 tcp.send(self, time, chunk.from, Flags::ACK | push, segment)?;
-                // Every second segment is acknowledged, and the last unless the answer itself does it.
+                // Every second segment is acknowledged, and the last one unless the response acknowledges it.
                 let answered = conversation.chunks.get(index + 1).is_some_and(|next| next.from != chunk.from);
                 if (number == last && !answered) || (number != last && number % 2 == 1) {
                     tcp.send(self, time, chunk.from.peer(), Flags::ACK, &[])?;
@@ -216,7 +216,7 @@ impl Writer {
     }
 }
 
-/// What the system says, with no name of a temporary file in it.
+/// The system's error without the name of the temporary file.
 fn plain(error: std::io::Error) -> std::io::Error {
     match error.raw_os_error() {
         Some(code) => std::io::Error::from_raw_os_error(code),
@@ -233,7 +233,7 @@ struct Stream {
 
 impl Stream {
     fn new(conversation: &Conversation<'_>) -> Self {
-        // Fixed initial sequence numbers, one per port: the same conversation gives the same bytes.
+        // Initial sequence numbers depend on the client's port: the same conversation gives the same bytes.
         let seed = u32::from(conversation.client.port()).wrapping_mul(0x9e37_79b9);
         Self { builders: builders(conversation), next: [seed, seed.rotate_left(16) ^ 0x5bd1_e995] }
     }

@@ -1,7 +1,7 @@
-//! WTLS (WAP-261): records in datagrams, every handshake message in a record of its own.
+//! Reads captured WTLS (WAP-261): records in datagrams, one handshake message per record.
 //!
-//! The plain part is readable; the one protected handshake record that follows ChangeCipherSpec is Finished,
-//! so that names and bytes are certain without keys.
+//! Names and bytes of all messages are known without keys: the only protected handshake record, after
+//! ChangeCipherSpec, is Finished.
 
 use crate::message::{Mark, Name, Problems, Seen, SeenAlert, Span, push_alert, push_message};
 use crate::tcp::Counts;
@@ -29,16 +29,16 @@ fn first_message(datagram: &[u8]) -> Option<&[u8]> {
         return None;
     }
     let (kind, content) = message(record.fragment)?;
-    // Version, random, and the rest.
+    // Version 1; the shortest ServerHello has 24 bytes.
     (matches!(kind, 1 | 2) && content.first() == Some(&1) && content.len() >= 24).then_some(content)
 }
 
-/// True where a datagram begins a WTLS handshake.
+/// True if a datagram begins a WTLS handshake.
 pub(crate) fn begins(datagram: &[u8]) -> bool {
     first_message(datagram).is_some()
 }
 
-/// What stands in both hellos behind the version.
+/// Random and session identifier, which follow the version in both hellos.
 fn hello(content: &[u8]) -> Option<(HelloRandom, SessionId)> {
     let mut reader = Reader::new(content.get(1..)?);
     Some((reader.array("random").ok()?, SessionId::decode(&mut reader).ok()?))
@@ -57,7 +57,7 @@ pub(crate) struct Direction {
 }
 
 impl Direction {
-    /// True where a record with this number came before.
+    /// True if a record with this number, or a higher one, was seen before.
     fn is_repeated(&mut self, record: &Record<'_>) -> bool {
         let is_protected = record.record_type.is_protected();
         let highest = if is_protected { &mut self.protected } else { &mut self.plain };
@@ -76,14 +76,14 @@ impl Direction {
 pub(crate) struct WtlsConnection {
     pub(crate) directions: [Direction; 2],
     pub(crate) client: Option<usize>,
-    /// Of the ClientHello; the rest of it is needed until the suite is known.
+    /// Random and session identifier of the ClientHello; `client_hello` is kept only until the suite is known.
     began: Option<(HelloRandom, SessionId)>,
     client_hello: Option<Box<[u8]>>,
     pub(crate) server_hello: Option<ServerHello>,
     pub(crate) certificates: [Option<Box<[u8]>>; 2],
     pub(crate) server_key_exchange: Option<Box<[u8]>>,
     pub(crate) seen: Vec<Seen>,
-    /// The handshake is over, and the suite is known if it ever will be.
+    /// The handshake is over, and its suite has been determined if possible.
     pub(crate) settled: bool,
     pub(crate) suite: Option<Arc<Suite>>,
     pub(crate) alerts: Vec<SeenAlert>,
@@ -96,13 +96,13 @@ impl WtlsConnection {
         bodies.flatten().map(|body| body.len()).sum::<usize>() + self.seen.capacity() * size_of::<Seen>()
     }
 
-    /// The session's identifier, if it can be resumed.
+    /// The identifier of the session, if the session can be resumed.
     pub(crate) fn session_id(&self) -> Option<&[u8]> {
         let hello = self.server_hello.as_ref()?;
         Some(hello.session_id.as_bytes()).filter(|id| !id.is_empty())
     }
 
-    /// Once the suite is known, what it was known from takes only room.
+    /// Frees the messages from which the suite was determined.
     pub(crate) fn forget_presented(&mut self) {
         (self.certificates, self.server_key_exchange, self.client_hello) = ([None, None], None, None);
     }
@@ -112,13 +112,13 @@ impl WtlsConnection {
         self.directions.iter().all(|direction| direction.finished)
     }
 
-    /// True where a datagram begins another handshake than this one.
+    /// True if a datagram begins another handshake than this one.
     pub(crate) fn is_another(&self, datagram: &[u8]) -> bool {
         let (Some((known, _)), true) = (self.began, self.is_over()) else { return false };
         first_message(datagram).and_then(hello).is_some_and(|(random, _)| random != known)
     }
 
-    /// Takes a datagram; `missing` bytes of it were not captured.
+    /// Reads a datagram; `missing` bytes of it were not captured.
     pub(crate) fn read(&mut self, direction: usize, datagram: &[u8], missing: usize, mark: Mark) {
         self.directions[direction].counts.datagram(datagram.len(), missing);
         for record in Records::new(datagram) {
@@ -203,7 +203,7 @@ impl WtlsConnection {
         Name::Known(name)
     }
 
-    /// The cipher agreed on.
+    /// The negotiated cipher.
     pub(crate) fn cipher(&self) -> Option<Cipher> {
         let agreed = self.server_hello.as_ref()?.cipher_suite;
         let bulk = WtlsBulk::ALL.iter().map(|row| row.0).find(|one| one.number() == agreed.bulk)?;
@@ -217,8 +217,7 @@ impl WtlsConnection {
         Some(!named.is_none() && named == server.session_id)
     }
 
-    /// The key exchange that the server chose among the client's, and the keys that the client trusts, as far as it
-    /// names them.
+    /// The key exchange that the server chose from the client's list, and the client's trusted keys.
     pub(crate) fn key_exchange(&self) -> Option<(KeyExchangeId, Vec<KeyExchangeId>)> {
         let chosen = usize::from(self.server_hello.as_ref()?.client_key_id).checked_sub(1)?;
         let mut offered = ClientHello::from_bytes("ClientHello", self.client_hello.as_ref()?).ok()?;

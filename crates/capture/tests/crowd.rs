@@ -1,4 +1,4 @@
-//! More connections open at a time than memory is granted for.
+//! Captures with more open connections than the memory limit allows.
 #![allow(clippy::unwrap_used)]
 
 use shakedown_capture::inspect::{Inspector, Limits};
@@ -27,7 +27,7 @@ fn hello(kind: u8, number: u64) -> Vec<u8> {
     message(kind, &[&[3, 3][..], &random, rest].concat())
 }
 
-/// Handshakes of TLS 1.2 with RSA, some data, and the end of all connections after the last has begun.
+/// TLS 1.2 handshakes with RSA and some data; all connections end after the last one has begun.
 static CAPTURE: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let path = std::env::temp_dir().join(format!("shakedown-crowd-{}.pcap", std::process::id()));
     let mut writer = Writer::create(&path).unwrap();
@@ -98,7 +98,7 @@ fn everything_is_told_once_and_as_with_more_memory() {
 #[test]
 fn connections_come_as_they_end_and_those_left_open_by_index() {
     let capture = &CAPTURE;
-    // The closing packets of the last few are not there.
+    // The closing packets of the last few connections are missing.
     let cut = &capture[..capture.len() - CLOSING_PACKETS * 70 * 5];
     let indices = |bytes| -> Vec<u64> {
         read(bytes, Limits::default()).0.iter().map(|connection| connection.index).collect()
@@ -110,7 +110,7 @@ fn connections_come_as_they_end_and_those_left_open_by_index() {
     let at = capture.len() - CLOSING_PACKETS * 70 * CONNECTIONS as usize;
     let reversed: Vec<u8> = capture[at..].chunks(CLOSING_PACKETS * 70).rev().flatten().copied().collect();
     let mut later = [&capture[..at], &reversed].concat();
-    // Two seconds on, so that what is over is emitted before the end of the capture.
+    // A time two seconds later: ended connections are emitted before the end of the capture.
     let seconds = later.len() - 70;
     later[seconds] = 9;
     let told = indices(&later);

@@ -1,4 +1,4 @@
-//! Captures that are easily misread, each against what tshark says where it can tell.
+//! Captures that are easily misread, compared with tshark's output where possible.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -17,7 +17,7 @@ fn types(capture: &[u8], extension: &str) -> Option<Vec<String>> {
     Some(rows.concat().iter().flat_map(|cell| cell.split(',').map(str::to_owned)).collect())
 }
 
-/// A SYN-ACK that is sent again with another number, whichever of the two the client then acknowledges.
+/// A SYN-ACK is repeated with another initial sequence number; the client acknowledges either of the two.
 #[test]
 fn of_two_opening_numbers_the_acknowledged_one_holds() {
     for acknowledged in [0, 1] {
@@ -34,7 +34,7 @@ fn of_two_opening_numbers_the_acknowledged_one_holds() {
                 talk.send(true, ACK, &[]);
             }
             if server_first {
-                // What the client says is acknowledged before it was captured.
+                // The ClientHello was acknowledged but not captured.
                 talk.next[0] += client_hello().len() as u32;
                 talk.say(&conversation()[1..]);
             } else {
@@ -54,7 +54,7 @@ fn of_two_opening_numbers_the_acknowledged_one_holds() {
     }
 }
 
-/// A number that comes again when the stream has begun is somebody's mistake, and moves nothing.
+/// Another initial sequence number has no effect after the stream has begun.
 #[test]
 fn an_opening_that_comes_late_moves_nothing() {
     let mut talk = whole(0, CLIENT);
@@ -65,7 +65,7 @@ fn an_opening_that_comes_late_moves_nothing() {
     assert_eq!((told[0].messages.len(), told[0].complete), (MESSAGES, true));
 }
 
-/// Alerts and FINs that are sent again long after the end, from either side.
+/// Alerts and FINs that either side retransmits long after the end.
 #[test]
 fn what_is_sent_again_after_the_end_is_no_connection() {
     for wait_ms in [100, 2500, 60_000] {
@@ -77,7 +77,7 @@ fn what_is_sent_again_after_the_end_is_no_connection() {
         talk.send(false, ACK, &alert);
         talk.send(true, ACK, &alert);
         talk.close();
-        // Something else keeps the clock of the capture going.
+        // Another connection advances the time of the capture.
         let mut packets = talk.packets.clone();
         let other = whole(wait_ms + 500, ([10, 0, 0, 9], 50_001));
         for (offset, packet) in [
@@ -106,7 +106,7 @@ fn what_is_sent_again_after_the_end_is_no_connection() {
     }
 }
 
-/// The same ends may be used again, also where the capture lost the opening of the later connection.
+/// A later connection may use the same addresses and ports, even if its opening was not captured.
 #[test]
 fn ends_that_are_used_again_are_another_connection() {
     for loses_opening in [false, true] {
@@ -126,7 +126,7 @@ fn ends_that_are_used_again_are_another_connection() {
     }
 }
 
-/// A connection of which only data was captured has no handshake.
+/// If only data of a connection was captured, it has no handshake.
 #[test]
 fn connections_without_a_handshake_are_not_counted_as_having_one() {
     let mut talk = Talk::new(0, CLIENT);
@@ -136,7 +136,7 @@ fn connections_without_a_handshake_are_not_counted_as_having_one() {
     assert_eq!((summary.connections, summary.handshakes), (2, 1));
 }
 
-/// Interfaces of link types that are not understood, beside others.
+/// Interfaces of unsupported link types together with supported ones.
 #[test]
 fn packets_of_unknown_link_types_are_told() {
     let bluetooth = 201;
@@ -156,7 +156,7 @@ fn packets_of_unknown_link_types_are_told() {
     }
 }
 
-/// Wherever packets of an unknown link type come, what can be read is; only where nothing can is it an error.
+/// Packets of unknown link types are skipped anywhere; they are an error only if there are no others.
 #[test]
 fn packets_of_unknown_link_types_may_come_first() {
     let (usb, raw) = (189, 101);
@@ -194,7 +194,7 @@ fn packets_of_unknown_link_types_may_come_first() {
     assert!(matches!(error, Some(CaptureError::UnknownLinkType { number: 189 })), "{error:?}");
 }
 
-/// A capture may carry a key log larger than any packet; lines are counted across the pieces it is read in.
+/// A capture may contain a key log larger than any packet; its lines are counted across the pieces that are read.
 #[test]
 fn carried_keys_may_be_larger_than_a_packet() {
     let many = format!("# {}\n", "x".repeat(3000)).repeat(6000);
@@ -218,7 +218,7 @@ fn carried_keys_may_be_larger_than_a_packet() {
     }
 }
 
-/// A block of which nothing is needed may be larger than any packet; one that is cut is told.
+/// An unused block may be larger than any packet; a truncated one is reported.
 #[test]
 fn large_blocks_of_unknown_kinds_are_passed_over() {
     let large = block(0x0bad, &vec![7; 20 << 20]);
@@ -243,7 +243,7 @@ fn large_blocks_of_unknown_kinds_are_passed_over() {
     }
 }
 
-/// An authentication header hides nothing (RFC 4302).
+/// Packets with authentication headers (RFC 4302) are decoded.
 #[test]
 fn authentication_headers_are_looked_through() {
     let wrapped = whole(0, CLIENT).packets.into_iter().map(|(time, packet)| {
@@ -260,7 +260,7 @@ fn authentication_headers_are_looked_through() {
     }
 }
 
-/// Drafts 16 to 21 of TLS 1.3 name themselves in ServerHello, which has no session identifier.
+/// Drafts 16 to 21 of TLS 1.3 have their version in ServerHello, which has no session identifier.
 #[test]
 fn drafts_of_tls_1_3_have_their_cipher_and_name() {
     for draft in [16, 17, 18, 19, 20, 21] {
@@ -306,7 +306,7 @@ fn a_proxy_header_hides_nothing() {
         for cut in 0..=header.len() {
             let mut said = conversation();
             let hello = [&header[..], &said[0].1].concat();
-            // In one segment, or cut anywhere in the header and at its end.
+            // In one segment, or split anywhere in the header or at its end.
             said[0].1 = hello[cut..].to_vec();
             let mut talk = Talk::new(0, CLIENT);
             talk.open();
@@ -330,7 +330,7 @@ fn a_proxy_header_hides_nothing() {
     }
 }
 
-/// What may have handshakes inside and is not looked into has a name.
+/// Protocols that may contain handshakes but are not decoded are reported by name.
 #[test]
 fn tunnels_and_quic_are_named() {
     let inner = whole(0, CLIENT).packets[3].1.clone();
@@ -373,7 +373,7 @@ fn tunnels_and_quic_are_named() {
     assert!(summary.unread.is_empty(), "{:?}", summary.unread);
 }
 
-/// DTLS 1.3 says what it is in an extension; what follows has headers of its own (RFC 9147 section 4).
+/// DTLS 1.3 has its version in an extension; later records have unified headers (RFC 9147 section 4).
 #[test]
 fn dtls_1_3_is_told_from_dtls_1_2() {
     let plain = |number: u8, kind: u8, body: &[u8]| {
@@ -411,7 +411,7 @@ fn dtls_1_3_is_told_from_dtls_1_2() {
     }
 }
 
-/// A bad line among the keys that a capture carries is reported, and the capture is read.
+/// Invalid key log lines in a capture are reported, and the capture is read.
 #[test]
 fn bad_lines_of_carried_keys_do_not_stop_the_capture() {
     let good = format!("CLIENT_RANDOM {} {}", "07".repeat(32), "01".repeat(48));

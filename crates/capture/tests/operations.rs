@@ -1,4 +1,4 @@
-//! The operations that the rules give a captured handshake, against those recorded while suites really ran.
+//! Compares the operations derived for captured handshakes with those recorded in measured handshakes.
 #![allow(clippy::unwrap_used)]
 
 use serde_json::Value;
@@ -6,7 +6,7 @@ use shakedown_capture::report::{Connection, Message};
 use shakedown_capture::trace;
 use std::path::Path;
 
-/// A connection whose messages are a recorded trace's.
+/// A connection with the messages of a recorded trace.
 fn connection(recorded: &Value) -> Connection {
     let message = |value: &Value| Message {
         index: value["index"].as_u64().unwrap() as usize,

@@ -1,4 +1,4 @@
-//! Streams whose openings and resets are easily misread, each against what tshark says where it can tell.
+//! Streams whose openings and resets are easily misread, compared with tshark's output where possible.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -10,7 +10,7 @@ use support::{
 
 const MESSAGES: usize = 9;
 
-/// Adds other traffic every half second, which keeps the clock of the capture going, and inspects.
+/// Inspects the capture with other traffic every half second, which advances its time.
 fn inspect_among_others(talk: &Talk) -> (Vec<u8>, Vec<Connection>, Summary) {
     let mut packets = talk.packets.clone();
     let (from, to) = (([9, 9, 9, 9], 1234), ([9, 9, 9, 8], 80));
@@ -23,7 +23,8 @@ fn inspect_among_others(talk: &Talk) -> (Vec<u8>, Vec<Connection>, Summary) {
     (capture, told, summary)
 }
 
-/// One connection with every message, of which tshark finds at least N packets, all in one stream.
+/// Asserts that there is one connection with every message, and that tshark finds at least `packets` handshake
+/// packets, all in one stream.
 fn assert_whole(talk: &Talk, what: &str, packets: usize) {
     let (capture, told, summary) = inspect_among_others(talk);
     assert_eq!((told.len(), summary.other_flows), (1, 1), "{what}");
@@ -36,7 +37,7 @@ fn assert_whole(talk: &Talk, what: &str, packets: usize) {
     }
 }
 
-/// Says the conversation with so much time before each flight.
+/// Sends the conversation with `gap_ms` before each flight.
 fn say_slowly(talk: &mut Talk, gap_ms: u32) {
     for one in conversation() {
         talk.time_ms += gap_ms;
@@ -50,8 +51,8 @@ fn push(talk: &mut Talk, packet: Vec<u8>) {
     talk.time_ms += 1;
 }
 
-/// The answer of an earlier connection comes to a new one's SYN: its client resets the former and opens again
-/// (RFC 9293 section 3.5.1).
+/// A response of an earlier connection arrives after a new SYN: the client resets the earlier connection and opens
+/// again (RFC 9293 section 3.5.1).
 #[test]
 fn a_reset_of_a_stale_answer_ends_no_connection() {
     let stale_answers = [
@@ -73,7 +74,7 @@ fn a_reset_of_a_stale_answer_ends_no_connection() {
     }
 }
 
-/// A reset with a number that its receiver does not expect is ignored by it (RFC 9293 section 3.5.3).
+/// A receiver ignores a reset with an unexpected sequence number (RFC 9293 section 3.5.3).
 #[test]
 fn a_reset_from_outside_the_window_ends_nothing() {
     for (ahead, acknowledgement) in [(5_000_000_u32, None), (5_000_000_u32.wrapping_neg(), Some(1))] {
@@ -83,12 +84,12 @@ fn a_reset_from_outside_the_window_ends_nothing() {
         let number = talk.next[1].wrapping_add(ahead);
         push(&mut talk, segment(SERVER, CLIENT, number, acknowledgement.unwrap_or(0), flags, &[]));
         say_slowly(&mut talk, 700);
-        // tshark follows the numbers of the reset, and so loses what its sender says.
+        // tshark follows the number of the reset, and therefore loses data of its sender.
         assert_whole(&talk, &format!("{ahead} ahead"), 2);
     }
 }
 
-/// Where both sides go on, a reset was no end, whatever its number.
+/// If both sides continue, a reset with any number did not end the connection.
 #[test]
 fn data_after_a_reset_go_on() {
     let mut talk = Talk::new(0, CLIENT);
@@ -99,7 +100,7 @@ fn data_after_a_reset_go_on() {
     assert_whole(&talk, "forged", 3);
 }
 
-/// A reset that is believed ends the connection: what uses its ends two seconds later is another.
+/// An accepted reset ends the connection: later packets between the same ends belong to another one.
 #[test]
 fn a_reset_in_the_stream_ends_it() {
     for from_client in [true, false] {
@@ -118,7 +119,7 @@ fn a_reset_in_the_stream_ends_it() {
     }
 }
 
-/// A server that forgot sends its SYN-ACK with a number of its own each time; the client acknowledges one of them.
+/// A server that lost its state repeats its SYN-ACK with different numbers; the client acknowledges one of them.
 #[test]
 fn of_many_opening_numbers_the_acknowledged_one_holds() {
     let numbers = [900_000, 5_000_000, 7_000_000, 90_000_000, 3_000_000_000_u32];
@@ -136,7 +137,7 @@ fn of_many_opening_numbers_the_acknowledged_one_holds() {
                 if !loses_first_data {
                     talk.send(true, ACK, &[]);
                     say_slowly(&mut talk, 5);
-                    // tshark keeps to one of the numbers, and loses the server's side where it is another.
+                    // tshark uses one of the numbers, and loses the server's data if it is another one.
                     assert_whole(&talk, &format!("{acknowledged} of {count}"), 2);
                     continue;
                 }
@@ -153,7 +154,7 @@ fn of_many_opening_numbers_the_acknowledged_one_holds() {
     }
 }
 
-/// More numbers than are remembered: the side is lost, and that is said.
+/// With more numbers than are remembered, one side's data is lost, and this is reported.
 #[test]
 fn a_side_that_is_lost_is_told() {
     let mut talk = Talk::new(0, CLIENT);
@@ -162,7 +163,7 @@ fn a_side_that_is_lost_is_told() {
         talk.next = [1001, 4_000_000_000 - 50_000_000 * number];
         talk.send(false, SYN | ACK, &[]);
     }
-    // Before any number that is remembered, by the order of sequence numbers.
+    // Precedes all remembered numbers, in the order of sequence numbers.
     talk.next[1] = 2_500_000_001;
     talk.send(true, ACK, &[]);
     talk.say(&conversation());
@@ -201,7 +202,7 @@ fn said_behind(headers: &[u8], piece: usize) -> Talk {
     talk
 }
 
-/// Load balancers in a row each put their header before the last, and a header of version 2 may be long.
+/// Each load balancer of a chain prepends its header, and a header of version 2 may be long.
 #[test]
 fn proxy_headers_in_a_row_and_long_ones_hide_nothing() {
     let text = b"PROXY TCP4 192.0.2.7 10.0.0.2 4711 443\r\n".to_vec();
@@ -237,11 +238,11 @@ fn proxy_headers_in_a_row_and_long_ones_hide_nothing() {
     }
 }
 
-/// A part of a long header that was not captured is no part of the handshake.
+/// Missing bytes of a long header do not belong to the handshake.
 #[test]
 fn a_hole_in_a_long_proxy_header_hides_nothing() {
     let mut talk = said_behind(&binary_header(5000), 1460);
-    // Its second segment, behind three of the opening and the first.
+    // The second segment of the header, after three packets of the opening and the first segment.
     talk.packets.remove(4);
     let (told, _) = read(&pcap(&talk.packets));
     assert_eq!((told.len(), told[0].messages.len(), told[0].complete), (1, MESSAGES, true));

@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! Errors of certificates.
 
 use shakedown_pki::credentials::ReadError;
 use shakedown_pki::inspect::InspectError;
@@ -7,7 +7,8 @@ use shakedown_wtls::certificate::CertificateError;
 use shakedown_wtls::crypto::CryptoError;
 use std::path::PathBuf;
 
-/// Why certificates could not be made, read or described. Each message says what, where, and what is accepted.
+/// Why certificates could not be created, read or described. Each message states the problem, its place, and what is
+/// accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum CertsError {
     #[error(transparent)]

@@ -1,4 +1,4 @@
-//! Writes what was made into a folder: whole files, private keys for their owner only.
+//! Writes new certificates and keys to a folder: complete files, private keys readable only by their owner.
 
 use crate::CertsError;
 use serde::Serialize;
@@ -32,7 +32,7 @@ impl Sheet {
     }
 }
 
-/// Writes all of them; nothing is written where one of them exists and may not be replaced.
+/// Writes all sheets, or none if one of the files exists and may not be replaced.
 pub(crate) fn write(folder: &Path, sheets: &[Sheet], replace: bool) -> Result<Vec<Written>, CertsError> {
     for sheet in sheets {
         let path = folder.join(sheet.name);
@@ -52,7 +52,7 @@ fn write_into(folder: &Path, sheets: &[Sheet], replace: bool) -> Result<Vec<Writ
         source,
     })?;
     remove_left_over(folder);
-    // All of them are on the disk before the first has its name: a full disk leaves none.
+    // All files are on disk before the first gets its name: a full disk leaves none.
     let drafts: Vec<_> = sheets.iter().map(|sheet| draft(folder, sheet)).collect::<Result<_, _>>()?;
     let mut written = Vec::new();
     for (sheet, draft) in sheets.iter().zip(drafts) {
@@ -67,7 +67,7 @@ fn write_into(folder: &Path, sheets: &[Sheet], replace: bool) -> Result<Vec<Writ
     Ok(written)
 }
 
-/// A sheet in a file that has no name of its own yet.
+/// A sheet in a file that does not have its final name yet.
 fn draft(folder: &Path, sheet: &Sheet) -> Result<Draft, CertsError> {
     let path = folder.join(sheet.name);
     let mode = if sheet.is_private { 0o600 } else { 0o644 };
@@ -79,7 +79,7 @@ fn draft(folder: &Path, sheet: &Sheet) -> Result<Draft, CertsError> {
     })
 }
 
-/// The permissions of a file that is to be replaced: its successor has no others.
+/// The permissions of a file that is replaced; the new file gets no others.
 fn mode_of(path: &Path) -> Option<u32> {
     let there = path.symlink_metadata().ok().filter(std::fs::Metadata::is_file)?;
     Some(there.permissions().mode() & 0o777)

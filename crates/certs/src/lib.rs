@@ -1,9 +1,9 @@
 //! Certificates of both kinds, X.509 and WTLS.
 //!
-//! - [`wtls`]: WTLS identities from the store and from a user's files;
+//! - [`wtls`]: WTLS identities, generated or user-supplied;
 //! - [`supplied`]: user-supplied certificates for a suite;
-//! - [`describe`]: what any file of certificates is, costs, and what a peer would refuse about it;
-//! - [`request`]: everything that the `certs` command does, as data in and data out.
+//! - [`describe`]: describes any file of certificates, its sizes, and why a peer would reject it;
+//! - [`request`]: the `certs` command as a function of a request, which returns a response.
 
 #![forbid(unsafe_code)]
 
@@ -19,11 +19,11 @@ use shakedown_pki::credentials::{ReadError, read_bytes};
 use shakedown_pki::inspect::{self, Criteria, Description, InspectError};
 use std::path::Path;
 
-/// Describes the certificates of a file, whichever kind they are. `key_path` is the file of the private key,
-/// `ca_path` that of the roots that the peer trusts; without it the peer is taken to trust the issuer of the last.
+/// Describes the certificates of a file, of either kind. `key_path` is the file of the private key, `ca_path` that of
+/// the roots that the peer trusts; without it, the peer is assumed to trust the issuer of the last certificate.
 ///
 /// # Errors
-/// [`CertsError`] where a file can't be read; what is readable and wrong is among the violations.
+/// [`CertsError`] if a file cannot be read; errors in readable certificates are among the violations.
 pub fn describe(
     path: &Path,
     key_path: Option<&Path>,

@@ -1,4 +1,4 @@
-//! Everything that the `certs` command does, as data in and data out.
+//! The `certs` command as a function of a [`Request`], which returns a [`Response`].
 
 mod issue;
 
@@ -18,19 +18,19 @@ use std::path::PathBuf;
 #[serde(tag = "do", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Request {
     Show(Show),
-    /// Make a chain of new keys.
+    /// Create a chain with new keys.
     Make(Make),
-    /// Make one certificate with a new key.
+    /// Create one certificate with a new key.
     Issue(Issue),
-    /// List the certificate profiles that come with the product.
+    /// List the included certificate profiles.
     Profiles {},
-    /// Check a profile: its name, or a file's path.
+    /// Check a profile, given by its name or the path of a file.
     Profile {
         name: String,
     },
 }
 
-/// What came of it.
+/// The result of a request.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 #[allow(clippy::large_enum_variant)] // one at a time exists
@@ -51,9 +51,9 @@ pub struct Shown {
 #[derive(Clone, Debug, Serialize)]
 pub struct ProfileEntry {
     pub name: &'static str,
-    /// The keys of the chains that it is usually seen with.
+    /// The usual keys of chains with this profile.
     pub keys: String,
-    /// The text that it is read from: a start for one's own.
+    /// Its TOML text, which users can adapt.
     pub text: &'static str,
 }
 
@@ -69,24 +69,24 @@ pub struct Show {
     pub ca: Option<PathBuf>,
     #[serde(default)]
     pub password: Option<String>,
-    /// Whom the peer thinks it talks to.
+    /// The host that the peer expects.
     #[serde(default)]
     pub host: Option<String>,
-    /// `server` or `client`: who presents the chain.
+    /// `server` or `client`: the side that presents the chain.
     #[serde(default = "server")]
     pub side: String,
     /// The peer's security level, 0 to 5.
     #[serde(default = "two")]
     pub level: u8,
-    /// When, in seconds since 1970.
+    /// Verification time, in seconds since 1970.
     pub now: i64,
 }
 
-/// Make a chain of new keys.
+/// Create a chain with new keys.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Make {
-    /// `leaf@issuer@root`; a lone leaf is issued by a root of its own kind; without, the profile's usual keys.
+    /// `leaf@issuer@root`; a single key is used for leaf and root; `None`: the profile's usual keys.
     #[serde(default)]
     pub keys: Option<String>,
     pub out: PathBuf,
@@ -95,10 +95,10 @@ pub struct Make {
     /// WTLS certificates instead of X.509.
     #[serde(default)]
     pub wtls: bool,
-    /// `server` or `client`: whose leaf it is.
+    /// `server` or `client`: the side of the leaf.
     #[serde(default = "server")]
     pub side: String,
-    /// Name or path.
+    /// Name or path of the profile.
     #[serde(default = "lab")]
     pub profile: String,
     #[serde(default)]
@@ -110,24 +110,24 @@ pub struct Make {
     pub not_before: Option<String>,
     #[serde(default)]
     pub days: Option<u32>,
-    /// Also write a PKCS #12 archive under this password.
+    /// Also write a PKCS #12 archive with this password.
     #[serde(default)]
     pub password: Option<String>,
-    /// When the result is validated, in seconds since 1970.
+    /// Verification time of the result, in seconds since 1970.
     pub now: i64,
 }
 
-/// Make one certificate with a new key.
+/// Create one certificate with a new key.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Issue {
     /// `root`, `intermediate`, `server` or `client`.
     pub place: String,
     pub key: String,
-    /// The issuer's certificate, its own issuers after it; for all but a root.
+    /// The issuer's certificate, followed by its issuers; `None` only for a root.
     #[serde(default)]
     pub ca: Option<PathBuf>,
-    /// The issuer's key, where it is not in the same file.
+    /// The issuer's key, if it is not in the same file.
     #[serde(default)]
     pub ca_key: Option<PathBuf>,
     #[serde(default)]
@@ -135,13 +135,13 @@ pub struct Issue {
     pub out: PathBuf,
     #[serde(default)]
     pub replace: bool,
-    /// A WTLS certificate instead of X.509; goes without saying where the issuer's is one.
+    /// A WTLS certificate instead of X.509; implied if the issuer's certificate is a WTLS certificate.
     #[serde(default)]
     pub wtls: bool,
-    /// Name or path.
+    /// Name or path of the profile.
     #[serde(default = "lab")]
     pub profile: String,
-    /// Instead of the profile's common name.
+    /// Replaces the profile's common name.
     #[serde(default)]
     pub name: Option<String>,
     #[serde(default)]
@@ -151,7 +151,7 @@ pub struct Issue {
     pub not_before: Option<String>,
     #[serde(default)]
     pub days: Option<u32>,
-    /// When the result is validated, in seconds since 1970.
+    /// Verification time of the result, in seconds since 1970.
     pub now: i64,
 }
 
@@ -167,10 +167,10 @@ fn two() -> u8 {
     2
 }
 
-/// Does what is wanted.
+/// Executes a request.
 ///
 /// # Errors
-/// [`CertsError`]; each message is one line that says what was wrong, where, and what is accepted.
+/// [`CertsError`]; each message is one line with the problem, its place, and what is accepted.
 pub fn run(request: &Request) -> Result<Response, CertsError> {
     match request {
         Request::Show(show) => show.run(),
@@ -198,7 +198,7 @@ fn side_of(text: &str) -> Result<Side, CertsError> {
     Side::from_name(text).ok_or_else(unknown)
 }
 
-/// The keys of a chain: `X` is `X@X`.
+/// The keys of a chain; `X` means `X@X`.
 fn kinds_of(text: &str) -> Result<Vec<KeyType>, CertsError> {
     let kind =
         |name: &str| KeyType::from_name(name).ok_or_else(|| CertsError::UnknownKey { key: name.into() });
@@ -209,7 +209,7 @@ fn kinds_of(text: &str) -> Result<Vec<KeyType>, CertsError> {
     Ok(kinds)
 }
 
-/// A new chain is validated without regard to strength: its maker chose the keys.
+/// A new chain is validated without checks of strength: the user chose the keys.
 fn criteria(side: Side, now_unix_s: i64) -> Criteria {
     Criteria { now_unix_s, security_level: 0, host: None, side }
 }

@@ -1,4 +1,4 @@
-//! User-supplied certificates for a suite: whose chain goes to which side, and what the suite is then called.
+//! User-supplied certificates for a suite: the identities of both sides, and the suite that has their keys.
 
 use crate::wtls::{self, WtlsIdentity};
 use crate::{CertsError, wtls::load as load_wtls};
@@ -16,11 +16,11 @@ use std::path::PathBuf;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SuppliedFiles {
-    /// Leaf first; may hold root and key too.
+    /// Leaf first; may also contain root and key.
     pub chain: PathBuf,
-    /// The leaf's key, where the chain's file does not hold it.
+    /// The leaf's key, if the chain's file does not contain it.
     pub key: Option<PathBuf>,
-    /// The root that the peer is to trust, where the chain does not end with it.
+    /// The root that the peer trusts, if the chain does not end with it.
     pub ca: Option<PathBuf>,
     pub password: Option<String>,
 }
@@ -28,7 +28,7 @@ pub struct SuppliedFiles {
 /// An identity of either kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AnyIdentity {
-    /// For any protocol; WTLS takes RSA keys and curves of its own.
+    /// For any protocol; WTLS accepts only RSA keys and its own curves.
     X509(Identity),
     Wtls(WtlsIdentity),
 }
@@ -50,7 +50,7 @@ impl AnyIdentity {
         }
     }
 
-    /// What is sent in WTLS, leaf first.
+    /// The chain that is sent in WTLS, leaf first.
     pub fn wtls_chain(&self) -> Result<Vec<ChainCertificate>, CertificateError> {
         match self {
             Self::X509(identity) => {
@@ -77,13 +77,13 @@ impl AnyIdentity {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SuppliedSuite {
-    /// With the keys part that the files give: the server's, else the client's.
+    /// With the keys of the files: the server's, or else the client's.
     pub suite: Suite,
-    /// What the server presents instead of the store's.
+    /// The server's identity, instead of that of the store.
     pub server: Option<AnyIdentity>,
-    /// What the client presents instead of the store's.
+    /// The client's identity, instead of that of the store.
     pub client: Option<AnyIdentity>,
-    /// What a user should know, one line each.
+    /// Notes for the user, one line each.
     pub notes: Vec<String>,
 }
 
@@ -114,7 +114,7 @@ pub fn load(
     let client = client.map(|files| load(files, Side::Client)).transpose()?;
     let keys_of = |side: &Option<(AnyIdentity, Vec<KeyType>)>| side.as_ref().map(|(_, keys)| keys.clone());
     let named = match keys_of(&server).or_else(|| keys_of(&client)) {
-        // Printed and read again, so that keys which the suite can't use are refused by its own rules.
+        // Printed and parsed again, so that the parser rejects keys that the suite cannot use.
         Some(keys) => Suite { keys, ..suite.clone() }.to_string().parse()?,
         None => suite.clone(),
     };
@@ -140,7 +140,7 @@ pub fn load(
     })
 }
 
-/// WTLS asks of X.509 chains what OpenSSL may not, such as that a key is for what it does there.
+/// Checks an X.509 chain by the rules of WTLS, which OpenSSL may not require, such as the key usage.
 fn check_in_wtls(
     suite: &Suite,
     identity: &AnyIdentity,

@@ -1,4 +1,4 @@
-//! The `certs` command as data in and data out.
+//! Requests of the `certs` command, and their responses.
 #![allow(clippy::unwrap_used)]
 
 use serde_json::{Value, json};
@@ -55,12 +55,12 @@ fn a_chain_is_made_written_and_shown() {
         assert_eq!(entry["keys_name"], "p256@rsa2048@rsa2048");
         assert_eq!(entry["certificates"][0]["not_after"], "2027-01-05 00:00:00 UTC");
     }
-    // Nothing is lost by mistake.
+    // Existing files are not replaced by default.
     let again = run(make.clone()).unwrap_err();
     assert!(again.ends_with("chain.pem: exists already; accepted: another folder, or --force"), "{again}");
     let mut again = make;
     again["replace"] = json!(true);
-    // What replaces a file is readable by its owner only.
+    // A new file gets no permissions that the replaced file did not have.
     std::fs::set_permissions(out.join("chain.pem"), Permissions::from_mode(0o600)).unwrap();
     std::fs::set_permissions(out.join("key.pem"), Permissions::from_mode(0o644)).unwrap();
     run(again).unwrap();
@@ -221,7 +221,7 @@ fn a_wtls_root_issues_an_intermediate_which_issues_leaves() {
             "do": "issue", "place": "root", "key": keys[0], "wtls": true, "name": "My Root", "out": at("r"), "now": NOW,
         }))
         .unwrap();
-        // What the issuer's file is says what is wanted.
+        // The kind of the issuer's certificate determines that of the new one.
         made(json!({
             "do": "issue", "place": "intermediate", "key": keys[1], "ca": at("r/chain.pem"), "ca_key": at("r/key.pem"),
             "out": at("i"), "now": NOW,
@@ -232,7 +232,7 @@ fn a_wtls_root_issues_an_intermediate_which_issues_leaves() {
             "ca_key": at("i/key.pem"), "out": at("s"), "now": NOW,
         }))
         .unwrap();
-        // The chain is one that a suite takes, and its peer trusts.
+        // A suite can use the chain, and its peer trusts it.
         let chain = at("s/chain.pem");
         let (identity, kinds) =
             shakedown_certs::wtls::load(&chain, &at("s/key.pem"), Some(&at("r/chain.pem")), None, NOW)
@@ -262,7 +262,7 @@ fn a_wtls_root_issues_an_intermediate_which_issues_leaves() {
             "do": "issue", "place": "client", "key": keys[2], "ca": at("s/chain.pem"), "ca_key": at("s/key.pem"),
             "out": at("n"), "now": NOW,
         }));
-        // An RSA leaf's key can sign, and peers will refuse what it signed; a point for agreement can't.
+        // The key of an RSA leaf can sign, but peers reject the result; a key for key agreement cannot sign.
         match by_leaf {
             Ok(made) => {
                 assert!(keys[0].starts_with("rsa"));

@@ -91,7 +91,7 @@ fn openssl(folder: &Path, arguments: &[&str]) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// A leaf with a line of extensions, issued by a root with a name of some length, by OpenSSL's own program.
+/// A leaf with `extensions`, issued by a root named `root_name`, both created by the program `openssl`.
 fn by_openssl(folder: &Path, name: &str, extensions: &str, root_name: &str) -> SuppliedFiles {
     let folder = folder.join(name);
     std::fs::create_dir(&folder).unwrap();
@@ -143,7 +143,7 @@ fn what_a_wtls_peer_would_refuse_is_said_before_any_handshake() {
     let error = supplied::load(&suite("wtls/rsa"), Some(&signs), None, now).unwrap_err().to_string();
     assert!(error.starts_with(&signs.chain.display().to_string()), "{error}");
     assert!(error.ends_with("does not allow key encipherment (key usage)"), "{error}");
-    // A client's key signs.
+    // A client's key only signs.
     supplied::load(&suite("wtls/rsa/mutual"), None, Some(&signs), now).unwrap();
     supplied::load(&suite("tls1.2/ecdhe_rsa"), Some(&signs), None, now).unwrap();
 }

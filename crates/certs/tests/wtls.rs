@@ -1,4 +1,4 @@
-//! WTLS identities: accepted by the engine's own verification, kept, and read from a user's files.
+//! WTLS identities: accepted by the engine's verification, kept in the store, and user-supplied.
 #![allow(clippy::unwrap_used)]
 
 use shakedown_certs::{CertsError, describe, wtls};

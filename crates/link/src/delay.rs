@@ -1,46 +1,46 @@
-//! Holding units on their way: the innermost link, which keeps them until they are due.
+//! Delay of units: the innermost link, which holds units until they are due.
 
 use crate::{Distribution, Fate, Link, Ns, Payload, Probability, Stream, Unit};
 use std::collections::VecDeque;
 
 /// A link whose units arrive some time after they were sent.
 ///
-/// In order, unless reordering is asked for: a unit that drew a shorter delay than the one before it arrives right
-/// behind it. Delay in real networks is correlated; [`holding`](Self::holding) keeps a drawn delay for a while.
+/// Units arrive in order, unless reordering is configured: a unit with a shorter delay than the one before it arrives
+/// directly after it. Delay in real networks is correlated; [`holding`](Self::holding) keeps a drawn delay for a time.
 #[derive(Clone, Debug)]
 pub struct Delay<P = Vec<u8>> {
     delay: Distribution,
     process: Option<Process>,
-    /// The latest time at which a unit that keeps its place is due.
+    /// Latest due time of the units that keep their order.
     latest: Ns,
-    /// When the first of those held is due, or never: asked far more often than anything is taken.
+    /// Due time of the first held unit, or [`Ns::MAX`]; stored because it is read far more often than units are taken.
     first: Ns,
-    /// In order of time due, and of offering.
+    /// Held units in the order of due time, then of offering.
     held: VecDeque<(Ns, Unit<P>)>,
 }
 
 #[derive(Clone, Debug)]
 struct Process {
     stream: Stream,
-    /// For how long a drawn delay holds, the one that holds, and until when.
+    /// For how long a drawn delay is kept, the current delay, and the end of its time.
     holds: Ns,
     current: Ns,
     current_until: Ns,
-    /// How often a unit is held back, and by how much, so that later ones overtake it.
+    /// Probability that a unit is held back so that later ones overtake it, and for how long.
     reorders: Probability,
     held_back: Ns,
-    /// Whether a unit that drew less overtakes one that drew more.
+    /// Whether a unit with a shorter delay overtakes one with a longer delay.
     jitter_reorders: bool,
 }
 
 impl<P> Delay<P> {
-    /// A delay with draws of a stream; a constant one leaves it alone.
+    /// A delay that is drawn from a stream; a constant delay does not use the stream.
     pub fn new(delay: Distribution, stream: Stream) -> Self {
         let process = delay.as_constant().is_none().then(|| Process::new(stream));
         Self { delay, process, latest: Ns::ZERO, first: Ns::MAX, held: VecDeque::new() }
     }
 
-    /// A drawn delay holds for that long: all units sent meanwhile have it. Without effect on a constant delay.
+    /// Keeps a drawn delay for `time`: all units sent meanwhile have it. Without effect on a constant delay.
     #[must_use]
     pub fn holding(mut self, time: Ns) -> Self {
         if let Some(process) = &mut self.process {
@@ -49,13 +49,13 @@ impl<P> Delay<P> {
         self
     }
 
-    /// When the first of those held is due; [`Ns::MAX`] where none is.
+    /// Due time of the first held unit; [`Ns::MAX`] if there is none.
     #[inline]
     pub(crate) fn due(&self) -> Ns {
         self.first
     }
 
-    /// Reads a little of all that the next unit needs; see [`Path::touch`](crate::Path::touch).
+    /// Reads part of the state that the next unit needs; see [`Path::touch`](crate::Path::touch).
     #[inline]
     pub(crate) fn touch(&self) -> u64 {
         let process = self.process.as_ref().map_or(0, |process| process.current_until.0 ^ process.holds.0);
@@ -63,7 +63,7 @@ impl<P> Delay<P> {
         self.first.0 ^ process ^ held
     }
 
-    /// As before the first unit, with draws of another stream, in the memory that it has.
+    /// Resets to the state before the first unit, with another stream, without allocating.
     pub(crate) fn renew(&mut self, stream: Stream) {
         if let Some(process) = &mut self.process {
             process.stream = stream;
@@ -73,7 +73,7 @@ impl<P> Delay<P> {
         self.held.clear();
     }
 
-    /// Units that drew a shorter delay overtake those that drew a longer one. Without effect on a constant delay.
+    /// Lets units with a shorter delay overtake those with a longer one. Without effect on a constant delay.
     #[must_use]
     pub fn overtaking(mut self) -> Self {
         if let Some(process) = &mut self.process {
@@ -82,7 +82,7 @@ impl<P> Delay<P> {
         self
     }
 
-    /// Some units are held back for longer, and what was sent after them overtakes them.
+    /// Holds some units back, so that later ones overtake them.
     #[must_use]
     pub fn reordering(mut self, probability: Probability, held_back: Ns, stream: Stream) -> Self {
         if !probability.is_never() {

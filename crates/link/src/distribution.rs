@@ -1,4 +1,4 @@
-//! How long something takes, as a distribution.
+//! Distributions of times.
 
 use crate::elementary::exp;
 use crate::random::exponential;
@@ -6,33 +6,34 @@ use crate::{MAX_SECONDS, Ns, Stream};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// A distribution of times as files and callers give it, in seconds.
+/// A distribution of times in seconds, as specified by files and callers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum DistributionSpec {
     /// Always the same.
     Constant { s: f64 },
-    /// Every time between two equally likely.
+    /// Uniform between two times.
     Uniform { minimum_s: f64, maximum_s: f64 },
-    /// A minimum plus an exponential; the mean is the whole's.
+    /// A minimum plus an exponential variate; `mean_s` is the mean of the sum.
     Exponential {
         #[serde(default)]
         minimum_s: f64,
         mean_s: f64,
     },
-    /// A normal distribution without the part below its minimum (drawn again).
+    /// A normal distribution, truncated at its minimum (values below are drawn again).
     Normal {
         mean_s: f64,
         sd_s: f64,
         #[serde(default)]
         minimum_s: f64,
     },
-    /// A minimum plus a lognormal: the median is the whole's, `sigma` the standard deviation of the excess's logarithm.
+    /// A minimum plus a lognormal variate: `median_s` is the median of the sum, `sigma` the standard deviation of the
+    /// variate's logarithm.
     Lognormal { minimum_s: f64, median_s: f64, sigma: f64 },
     /// Quantiles of a measured distribution, as (share at or below, seconds) in rising order from share 0 to share 1,
-    /// straight lines between them.
+    /// with linear interpolation.
     Quantiles { points: Vec<(f64, f64)> },
-    /// Measured values, each as likely as any other.
+    /// Measured values, all equally likely.
     Samples { s: Vec<f64> },
 }
 
@@ -151,14 +152,14 @@ impl Distribution {
         Self(Shape::Constant(time))
     }
 
-    /// The one value that is ever drawn, if there is only one.
+    /// The value, if the distribution is constant.
     #[inline]
     pub fn as_constant(&self) -> Option<Ns> {
         if let Shape::Constant(time) = self.0 { Some(time) } else { None }
     }
 
-    /// Draws a time from each of N streams, the same as [`draw`](Self::draw) of each returns. Logarithms do not wait for each
-    /// other.
+    /// Draws a time from each of N streams, with the same results as [`draw`](Self::draw). The logarithms are
+    /// independent, so a processor can overlap them.
     #[inline]
     pub fn draw_each<const N: usize>(&self, stream: impl Fn(usize) -> Stream) -> [Ns; N] {
         let &Shape::Exponential { minimum_s, excess_s } = &self.0 else {
@@ -168,7 +169,7 @@ impl Distribution {
         uniform.map(exponential).map(|variate| Ns::from_secs_f64(minimum_s + excess_s * variate))
     }
 
-    /// Draws a time. Where there is only one, the stream is left alone.
+    /// Draws a time. A constant distribution does not use the stream.
     #[inline]
     pub fn draw(&self, stream: &mut Stream) -> Ns {
         match &self.0 {
@@ -180,7 +181,7 @@ impl Distribution {
                 Ns::from_secs_f64(minimum_s + excess_s * stream.exponential())
             }
             Shape::Normal { mean_s, sd_s, minimum_s } => loop {
-                // At least every second draw is good: the minimum is not above the mean.
+                // At least half of all draws are accepted: the minimum is not above the mean.
                 let value = mean_s + sd_s * stream.normal();
                 if value >= *minimum_s {
                     break Ns::from_secs_f64(value);
@@ -201,7 +202,7 @@ impl Distribution {
             Shape::Uniform { minimum_s, width_s } => minimum_s + width_s / 2.0,
             Shape::Exponential { minimum_s, excess_s } => minimum_s + excess_s,
             Shape::Normal { mean_s, sd_s, minimum_s } => {
-                // Of a normal distribution cut off below: μ + σ φ(α) / (1 - Φ(α)), α = (minimum - μ) / σ.
+                // Truncated normal distribution: μ + σ φ(α) / (1 - Φ(α)), α = (minimum - μ) / σ.
                 let alpha = (minimum_s - mean_s) / sd_s;
                 let density = libm::exp(-alpha * alpha / 2.0) / libm::sqrt(2.0 * std::f64::consts::PI);
                 let above = 0.5 * libm::erfc(alpha / std::f64::consts::SQRT_2);
@@ -219,14 +220,14 @@ impl Distribution {
         }
     }
 
-    /// The mean of the square, in seconds²; of a normal distribution with a minimum an upper bound.
+    /// The mean of the square, in seconds²; an upper bound for a normal distribution.
     pub fn square_s2(&self) -> f64 {
         let mean_s = self.mean_s();
         match &self.0 {
             Shape::Constant(_) => mean_s * mean_s,
             Shape::Uniform { width_s, .. } => mean_s * mean_s + width_s * width_s / 12.0,
             Shape::Exponential { excess_s, .. } => mean_s * mean_s + excess_s * excess_s,
-            // What is cut off below lowers the variance.
+            // Truncation lowers the variance.
             Shape::Normal { sd_s, .. } => mean_s * mean_s + sd_s * sd_s,
             Shape::Lognormal { minimum_s, sigma, .. } => {
                 let excess_s = mean_s - minimum_s;
@@ -247,7 +248,7 @@ impl Distribution {
     }
 }
 
-/// The value at a share, on the straight line between its neighbours.
+/// The value at a share, by linear interpolation.
 fn between(points: &[(f64, f64)], share: f64) -> f64 {
     let index = points.partition_point(|point| point.0 <= share).clamp(1, points.len() - 1);
     let ((from, low), (to, high)) = (points[index - 1], points[index]);

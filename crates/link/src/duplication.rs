@@ -1,23 +1,23 @@
-//! Sending units twice.
+//! Duplication of units.
 
 use crate::{Fate, Link, Ns, Payload, Probability, Stream, Unit};
 
-/// A link that sends some units twice, the copy right behind the original.
+/// A link that sends some units twice, the copy directly after the original.
 #[derive(Clone, Debug)]
 pub struct Duplication<L> {
-    /// What comes after.
+    /// The next link.
     pub inner: L,
     probability: Probability,
     stream: Stream,
 }
 
 impl<L> Duplication<L> {
-    /// Duplicates with a probability, with draws of a stream.
+    /// Duplicates units with a probability, drawn from a stream.
     pub fn new(probability: Probability, stream: Stream, inner: L) -> Self {
         Self { inner, probability, stream }
     }
 
-    /// As before the first unit, with draws of another stream.
+    /// Resets to the state before the first unit, with another stream.
     pub(crate) fn renew(&mut self, stream: Stream) {
         self.stream = stream;
     }

@@ -1,5 +1,5 @@
-//! Logarithms and exponentials to the bit as `libm` gives them: the same steps (FreeBSD's `e_log.c` and `e_exp.c`), without
-//! branches on random values, which a processor cannot predict, and in a form that can be inlined.
+//! Logarithms and exponentials with the same bits as `libm`: the same steps (FreeBSD's `e_log.c` and `e_exp.c`),
+//! without branches on random values, which a processor cannot predict, and in a form that can be inlined.
 
 const LN2_HI: f64 = f64::from_bits(0x3fe6_2e42_fee0_0000);
 const LN2_LO: f64 = f64::from_bits(0x3dea_39ef_3579_3c76);
@@ -47,11 +47,11 @@ pub(crate) fn exp(x: f64) -> f64 {
         f64::from_bits(0x3e66_3769_72be_a4d0),
     ];
     let size = (x.to_bits() >> 32) as u32 & 0x7fff_ffff;
-    // Beyond 708 it may overflow or lose digits, and within 2⁻²⁸ of 0 it is 1 and a little.
+    // Beyond ±708 the result may overflow or be subnormal; within 2⁻²⁸ of 0 it is about 1 + x.
     if !(0x3e30_0001..0x4086_232b).contains(&size) {
         return libm::exp(x);
     }
-    // How often ln 2 is taken off: not at all below half of it, once up to one and a half.
+    // How often ln 2 is subtracted: never below ln 2 / 2, once up to 1.5 ln 2.
     let signed_half = 0.5_f64.copysign(x);
     let once = (signed_half + signed_half) as i32;
     let rounded = (INV_LN2 * x + signed_half) as i32;
@@ -62,7 +62,7 @@ pub(crate) fn exp(x: f64) -> f64 {
     let square = rest * rest;
     let c = rest - square * (P[0] + square * (P[1] + square * (P[2] + square * (P[3] + square * P[4]))));
     let y = 1.0 + (rest * c / (2.0 - c) - low + high);
-    // Exact: neither overflows nor loses digits.
+    // Exact: a power of two, without overflow or subnormal result.
     y * f64::from_bits(ONE.wrapping_add_signed(i64::from(power) << 52))
 }
 
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
     use crate::Stream;
 
-    /// Against `libm`, at both ends, about 1 and √2/2 and at random.
+    /// Compares with `libm` at both ends, around √2/2 and at random.
     #[test]
     fn logarithms_are_those_of_libm_to_the_bit() {
         let least = 0.5 / (1_u64 << 52) as f64;
@@ -87,7 +87,7 @@ mod tests {
         }
     }
 
-    /// Against `libm`, about the thresholds and at random, small and large, of both signs.
+    /// Compares with `libm` around the thresholds and at random, small and large, with both signs.
     #[test]
     fn exponentials_are_those_of_libm_to_the_bit() {
         let thresholds = [0x3e30_0000_u64, 0x3fd6_2e42, 0x3ff0_a2b2, 0x4086_232b].into_iter();

@@ -1,13 +1,13 @@
-//! What a link adds to each packet: its own bytes, and frame encryption.
+//! The overhead of a link per packet, and frame encryption.
 
 use crate::cipher::FrameCipher;
 use crate::{Drop, Fate, Link, Ns, Payload, Unit};
 use std::fmt;
 
-/// A link that adds bytes to each packet, and takes them off at the far end. Where it encrypts, a payload that is present is
-/// really encrypted here and decrypted there, where a frame that does not verify vanishes, as at a station.
+/// A link that adds bytes to each packet, and removes them at the far end. If it encrypts, payloads are encrypted here
+/// and decrypted at the far end, which drops frames that do not verify, as a station does.
 pub struct Encapsulation<L> {
-    /// What comes after.
+    /// The next link.
     pub inner: L,
     overhead_bytes: u32,
     ends: Option<Box<Ends>>,
@@ -20,7 +20,7 @@ struct Ends {
 }
 
 impl<L> Encapsulation<L> {
-    /// Adds bytes and leaves payloads in the clear; 0 for none.
+    /// Adds bytes, without encryption.
     pub fn counted(overhead_bytes: u32, inner: L) -> Self {
         Self { inner, overhead_bytes, ends: None, rejected: 0 }
     }
@@ -31,25 +31,25 @@ impl<L> Encapsulation<L> {
         Self { inner, overhead_bytes, ends: Some(Box::new(Ends { sender, receiver })), rejected: 0 }
     }
 
-    /// Reads a little of what the next unit needs; see [`Path::touch`](crate::Path::touch).
+    /// Reads part of the state that the next unit needs; see [`Path::touch`](crate::Path::touch).
     #[inline]
     pub(crate) fn touch(&self) -> u64 {
         u64::from(self.overhead_bytes) ^ self.rejected
     }
 
-    /// As before the first unit: nothing is encrypted.
+    /// Resets to the state before the first unit, without encryption.
     pub(crate) fn renew(&mut self) {
         self.ends = None;
         self.rejected = 0;
     }
 
-    /// Encrypts from now on. What this adds to a unit's length on the wire stays as it was: where rates count network
-    /// packets it is nothing.
+    /// Encrypts from now on. The overhead on the wire does not change: it is already set, and 0 if rates count network
+    /// packets.
     pub fn encrypt(&mut self, sender: Box<dyn FrameCipher>, receiver: Box<dyn FrameCipher>) {
         self.ends = Some(Box::new(Ends { sender, receiver }));
     }
 
-    /// Frames that did not verify at the far end.
+    /// Number of frames that did not verify at the far end.
     pub fn rejected(&self) -> u64 {
         self.rejected
     }

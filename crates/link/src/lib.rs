@@ -1,25 +1,25 @@
-//! Links: units and times in, units and times out. Links wrap links.
+//! Links that delay, lose or change units. Links wrap links.
 //!
-//! A [`Link`] is offered units (a packet, a datagram, a chunk of a stream) and gives them back when they are due. It
+//! A [`Link`] accepts units (a packet, a datagram, a chunk of a stream) and returns them when they are due. It
 //! reads no clock: time is an argument, an integer number of nanoseconds ([`Ns`]), so the same link serves a driver in
-//! memory, a simulator in virtual time and an emulator on a wall clock. Each unit carries its *logical* time, to
-//! which a link adds; who comes late to [`Link::take`] gets the logical time all the same, so lateness never adds up.
+//! memory, a simulator in virtual time and an emulator on a wall clock. Each unit has a *logical* time, to which
+//! a link adds. A late call of [`Link::take`] returns the same logical time, so lateness does not accumulate.
 //!
-//! | link | what it does to a unit |
+//! | link | effect on a unit |
 //! | --- | --- |
-//! | [`Null`] | hands it over at once |
-//! | [`Mtu`] | cuts it into fragments and joins them at the far end |
-//! | [`Encapsulation`] | adds the link's bytes per packet, those of WEP or CCMP among them, and really encrypts a payload that is present |
-//! | [`Rate`] | serialises it behind those before it; bounded queue, drop-tail |
+//! | [`Null`] | delivers it immediately |
+//! | [`Mtu`] | fragments it, and reassembles it at the far end |
+//! | [`Encapsulation`] | adds the link's overhead per packet, including that of WEP or CCMP, and encrypts its payload |
+//! | [`Rate`] | serialises it after earlier units; bounded drop-tail queue |
 //! | [`Loss`] | loses it: independently or in bursts |
 //! | [`Duplication`] | sends it twice |
-//! | [`Delay`] | holds it: constant, or drawn from a distribution; in order unless reordering is asked for |
+//! | [`Delay`] | delays it: constant, or drawn from a distribution; in order unless reordering is configured |
 //!
-//! [`BearerSpec`] mirrors a bearer profile and builds a [`Path`]: both directions, with what they share (a half-duplex
-//! medium, a radio that must be set up and falls idle).
+//! [`BearerSpec`] mirrors a bearer profile. A validated one, [`Bearer`], builds a [`Path`]: both directions and
+//! their shared state (a half-duplex medium, a radio that must be set up and becomes idle).
 //!
-//! Randomness is a [`Stream`] each, named by (seed, entity, purpose), portable to the bit: the same seed gives the same
-//! fates on every platform, and a new link changes no other link's draws.
+//! Each use of randomness has a [`Stream`], identified by (seed, entity, purpose) and bit-identical on every platform:
+//! the same seed gives the same fates everywhere, and a new link does not change the draws of other links.
 
 #![forbid(unsafe_code)]
 
@@ -55,17 +55,17 @@ pub use rate::{Bound, Rate, RateValue, Silence};
 pub use time::{MAX_SECONDS, Ns};
 pub use unit::{Drop, Fate, Fragment, Null, Payload, Unit};
 
-/// Something that carries units from one end to the other, in one direction.
+/// Carries units from one end to the other, in one direction.
 ///
-/// Times offered never go backwards (a caller that breaks this gets the later time). [`take`](Self::take) gives units in
-/// the order of their logical times; units due at the same time in the order in which they were offered.
+/// Offered times must not decrease (an earlier time counts as the later one). [`take`](Self::take) returns units in the
+/// order of their logical times; units that are due at the same time in the order in which they were offered.
 pub trait Link<P: Payload = Vec<u8>> {
     /// Offers a unit at a time. Its fate is decided immediately, but the far end sees it only when it is due.
     fn offer(&mut self, at: Ns, unit: Unit<P>) -> Fate;
 
-    /// When the next unit is due at the far end, if any is under way.
+    /// When the next unit is due at the far end, if any is in flight.
     fn next(&self) -> Option<Ns>;
 
-    /// The next unit that is due until then, with its logical time.
+    /// The next unit that is due no later than `until`, with its logical time.
     fn take(&mut self, until: Ns) -> Option<(Ns, Unit<P>)>;
 }

@@ -1,29 +1,29 @@
-//! Losing units.
+//! Loss of units.
 
 use crate::{Drop, Fate, Link, Ns, Payload, Probability, Stream, Unit};
 
 /// How units are lost.
 #[derive(Clone, Debug)]
 pub enum LossProcess {
-    /// None is.
+    /// No loss.
     None,
-    /// Each by itself.
+    /// Each unit is lost independently.
     Independent(Probability),
-    /// In bursts: a chain of two states with a loss probability each (Gilbert 1960, Elliott 1963). For each unit the
-    /// state moves first, then the unit is lost or not by the state moved to. It begins in the good state.
+    /// In bursts: a Markov chain of two states, each with a loss probability (Gilbert 1960, Elliott 1963). For each
+    /// unit, the state changes first; then the probability of the new state applies.
     GilbertElliott {
         worsens: Probability,
         recovers: Probability,
-        /// Lost while good.
+        /// Loss probability in the good state.
         good: Probability,
-        /// Lost while bad.
+        /// Loss probability in the bad state.
         bad: Probability,
         is_bad: bool,
     },
 }
 
 impl LossProcess {
-    /// True where it draws random numbers.
+    /// True if it draws random numbers.
     #[inline]
     pub fn draws(&self) -> bool {
         matches!(self, Self::Independent(_) | Self::GilbertElliott { .. })
@@ -35,7 +35,7 @@ impl LossProcess {
             Self::None => 1.0,
             Self::Independent(probability) => libm::pow(1.0 - probability.share(), f64::from(units)),
             Self::GilbertElliott { worsens, recovers, good, bad, is_bad } => {
-                // Probabilities of each state with nothing lost so far.
+                // Probabilities of each state without any loss so far.
                 let (mut in_good, mut in_bad) = if *is_bad { (0.0, 1.0) } else { (1.0, 0.0) };
                 for _ in 0..units {
                     let to_bad = in_good * worsens.share();
@@ -48,7 +48,7 @@ impl LossProcess {
         }
     }
 
-    /// True where any of the next `units` is lost; how many of them were drawn is added to `drawn`.
+    /// True if any of the next `units` is lost; adds the number of drawn units to `drawn`.
     pub(crate) fn loses_any(&mut self, units: u32, stream: &mut Stream, drawn: &mut u64) -> bool {
         if !self.draws() {
             return false;
@@ -74,10 +74,10 @@ impl LossProcess {
     }
 }
 
-/// A link that loses units. What is lost here was sent: place it behind the [`Rate`](crate::Rate) whose time it takes.
+/// A link that loses units. Lost units were sent, so it is placed after the [`Rate`](crate::Rate) that sends them.
 #[derive(Clone, Debug)]
 pub struct Loss<L> {
-    /// What comes after.
+    /// The next link.
     pub inner: L,
     process: LossProcess,
     stream: Stream,
@@ -89,19 +89,19 @@ impl<L> Loss<L> {
         Self { inner, process, stream, offered: 0 }
     }
 
-    /// True where it draws random numbers.
+    /// True if it draws random numbers.
     pub(crate) fn draws(&self) -> bool {
         self.process.draws()
     }
 
-    /// As before the first unit, by a process and with draws of a stream.
+    /// Resets to the state before the first unit, with another process and stream.
     pub(crate) fn renew(&mut self, process: LossProcess, stream: Stream) {
         self.process = process;
         self.stream = stream;
         self.offered = 0;
     }
 
-    /// Units that it was offered, lost or not.
+    /// Number of offered units, lost or not.
     pub fn offered(&self) -> u32 {
         self.offered
     }
@@ -136,7 +136,7 @@ mod tests {
         Probability::new(share).expect("a probability")
     }
 
-    /// The share that survives among many that are drawn, and the probability.
+    /// Compares the surviving share of many draws with the probability.
     #[test]
     fn as_many_survive_as_the_probability_says() {
         let bursts = LossProcess::GilbertElliott {
@@ -153,7 +153,7 @@ mod tests {
                 process.clone().loses_any(12, &mut stream, &mut drawn)
             });
             let survived = 1.0 - lost.count() as f64 / 1e5;
-            // Five deviations of the share.
+            // Five standard deviations of the share.
             assert!((survived - process.survival(12)).abs() < 0.008, "{process:?}: {survived}");
         }
     }

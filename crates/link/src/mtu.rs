@@ -1,13 +1,13 @@
-//! The largest packet that a link carries.
+//! The MTU of a link, and fragmentation.
 
 use crate::{Drop, Fate, Fragment, Link, Ns, Payload, Unit};
 
-/// A link that carries units up to a length, and cuts longer ones as IPv4 does (RFC 791, section 3.2): each part repeats
-/// the 20-byte header and, but for the last, holds a multiple of 8 bytes. The unit arrives with its last part; where any is
-/// lost, it never does.
+/// A link that carries units up to a length, and fragments longer ones as IPv4 does (RFC 791, section 3.2): each
+/// fragment repeats the 20-byte header and, except for the last, contains a multiple of 8 bytes. A unit arrives with
+/// its last fragment; if any fragment is lost, the unit never arrives.
 #[derive(Clone, Debug)]
 pub struct Mtu<L, P = Vec<u8>> {
-    /// What comes after.
+    /// The next link.
     pub inner: L,
     limit_bytes: u32,
     cut: u32,
@@ -23,10 +23,10 @@ struct Joining<P> {
 }
 
 const IP_HEADER_BYTES: u32 = 20;
-/// A header and the least that a fragment holds.
+/// A header and the smallest content of a fragment.
 pub(crate) const MIN_BYTES: u32 = IP_HEADER_BYTES + 8;
 
-/// Units that can be put together at once; beyond, the oldest is given up, as a receiver short of memory does.
+/// Limit of units in reassembly; beyond it, the oldest is dropped, as by a receiver short of memory.
 const MAX_JOINING: usize = 16;
 
 impl<L, P> Mtu<L, P> {
@@ -35,13 +35,13 @@ impl<L, P> Mtu<L, P> {
         Self { inner, limit_bytes: limit_bytes.max(MIN_BYTES), cut: 0, joining: Vec::new() }
     }
 
-    /// Reads a little of what the next unit needs; see [`Path::touch`](crate::Path::touch).
+    /// Reads part of the state that the next unit needs; see [`Path::touch`](crate::Path::touch).
     #[inline]
     pub(crate) fn touch(&self) -> u64 {
         u64::from(self.limit_bytes) ^ self.joining.len() as u64
     }
 
-    /// Forgets what was cut and not yet put together.
+    /// Drops fragments that are not reassembled yet.
     pub(crate) fn renew_joining(&mut self) {
         self.cut = 0;
         self.joining.clear();
@@ -75,7 +75,7 @@ impl<P: Payload, L: Link<P>> Mtu<L, P> {
         fate
     }
 
-    /// The whole unit, where this was its last missing part.
+    /// The whole unit, if this was its last missing fragment.
     #[cold]
     fn join(&mut self, unit: Unit<P>) -> Option<Unit<P>> {
         let Fragment { of, index, count } = unit.fragment;

@@ -2,29 +2,29 @@
 
 use crate::{Delay, Duplication, Encapsulation, Loss, LossProcess, Mtu, Ns, Rate, Stream};
 
-/// One direction of a bearer, whose links are all there, most of them without effect.
+/// One direction of a bearer, with links of all kinds, most of them without effect.
 pub type OneWay<P = Vec<u8>> = Mtu<Encapsulation<Rate<Loss<Duplication<Delay<P>>>>>, P>;
 
 impl<P> OneWay<P> {
-    /// Where units are serialised.
+    /// The link that serialises units.
     #[inline]
     pub fn sender(&self) -> &Rate<Loss<Duplication<Delay<P>>>> {
         &self.inner.inner
     }
 
-    /// Where units are serialised.
+    /// The link that serialises units.
     #[inline]
     pub fn sender_mut(&mut self) -> &mut Rate<Loss<Duplication<Delay<P>>>> {
         &mut self.inner.inner
     }
 
-    /// When the next unit, or a part of it, is due; [`Ns::MAX`] where none is under way.
+    /// When the next unit or fragment is due; [`Ns::MAX`] if none is in flight.
     #[inline]
     pub fn due(&self) -> Ns {
         self.sender().inner.inner.inner.due()
     }
 
-    /// Reads a little of all that the next unit needs.
+    /// Reads part of the state that the next unit needs; see [`Path::touch`](crate::Path::touch).
     pub(crate) fn touch_links(&self) -> u64 {
         let rate = self.sender();
         self.touch()
@@ -34,7 +34,7 @@ impl<P> OneWay<P> {
             ^ rate.inner.inner.inner.touch()
     }
 
-    /// As before the first unit, with draws of other streams, in the memory that it has.
+    /// Resets to the state before the first unit, with other streams, without allocating.
     pub(crate) fn renew(&mut self, process: &LossProcess, streams: Streams) {
         self.renew_joining();
         self.inner.renew();
@@ -46,7 +46,7 @@ impl<P> OneWay<P> {
     }
 }
 
-/// What one direction draws from.
+/// The random streams of one direction.
 pub(crate) struct Streams {
     pub(crate) loss: Stream,
     pub(crate) duplication: Stream,

@@ -36,7 +36,7 @@ pub struct Radio {
 }
 
 impl Radio {
-    /// An idle radio. Before it sends a unit it needs `setup`; it becomes idle `idle_after` the last unit, or never.
+    /// An idle radio. Set-up takes `setup`; the radio becomes idle `idle_after` after the last unit, or never.
     pub fn new(setup: Ns, idle_after: Option<Ns>) -> Self {
         let zero = Ns::ZERO;
         Self {
@@ -87,7 +87,7 @@ impl Radio {
         }
     }
 
-    /// Seconds set up and connected (sending and receiving included), up to `until`.
+    /// Time of set-ups and time connected (including sending and receiving), up to `until`.
     fn times(&self, until: Ns) -> (Ns, Ns) {
         let open = self
             .session(until)
@@ -123,7 +123,7 @@ pub struct Path<P: Payload = Vec<u8>> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shared {
     pub(crate) radio: Option<Radio>,
-    /// One medium for both directions, and the time it takes to turn around.
+    /// Turnaround time of a medium that both directions share.
     pub(crate) half_duplex: Option<Ns>,
     pub(crate) last: Option<Direction>,
 }
@@ -232,15 +232,14 @@ impl<P: Payload> Path<P> {
         }
     }
 
-    /// Both directions, the client's first.
-    /// Reads a little of both directions, so that they are in the processor's cache when they are needed. What it returns
-    /// means nothing; a simulator of many paths that knows which will be used next reads all of those at once, and waits
-    /// for memory once instead of for each.
+    /// Reads part of both directions, so that they are in the processor's cache when they are needed. The result has no
+    /// meaning. A simulator touches all paths that it will use next, so that their cache misses overlap.
     pub fn touch(&self) -> u64 {
         let [up, down] = self.ways();
         up.touch_links() ^ down.touch_links()
     }
 
+    /// Both directions, the client's first.
     pub(crate) fn ways(&self) -> [&OneWay<P>; 2] {
         [&self.up, &self.down]
     }
@@ -253,12 +252,12 @@ impl<P: Payload> Path<P> {
         }
     }
 
-    /// Units offered to either direction's loss, the client's first.
+    /// Number of units offered to the loss process of each direction, the client's first.
     pub fn units(&self) -> [u32; 2] {
         [self.up.sender().inner.offered(), self.down.sender().inner.offered()]
     }
 
-    /// Time of the client's radio in each state between two times, on a path that was not used before.
+    /// Time of the client's radio in each state from `from` to `until`, on a path that was not used before `from`.
     pub fn times(&self, from: Ns, until: Ns) -> RadioTimes {
         let (up, down) = (self.up.sender(), self.down.sender());
         let radio = self.shared.as_deref().and_then(|shared| shared.radio);

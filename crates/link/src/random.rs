@@ -1,12 +1,12 @@
 //! Random numbers that are the same on every platform.
 //!
-//! A stream is named by (seed, entity, purpose), so a new entity or a new purpose changes no other's draws. The generator
-//! is xoshiro256++ (Blackman and Vigna, <https://prng.di.unimi.it>), seeded through SplitMix64 as its authors advise;
-//! floating-point variates use basic arithmetic and `libm` alone, never the platform's mathematics library.
+//! A stream is identified by (seed, entity, purpose), so a new entity or purpose does not change the draws of others.
+//! The generator is xoshiro256++ (Blackman and Vigna, <https://prng.di.unimi.it>), seeded by SplitMix64 as its authors
+//! advise; variates use only basic arithmetic and `libm`, never the platform's mathematics library.
 
 use crate::elementary::ln;
 
-/// What a stream is for. Numbers below 100 are taken by links.
+/// The purpose of a stream. Numbers below 100 are reserved for links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Purpose(pub u32);
 
@@ -43,7 +43,7 @@ impl Stream {
     #[inline]
     pub const fn seeded(seed: u64) -> Self {
         let mut mix = SplitMix(seed);
-        // SplitMix64 never gives four zeros in a row, which is the one state that xoshiro can't leave.
+        // SplitMix64 never returns four zeros in a row, the only state that xoshiro cannot leave.
         Self { state: [mix.next(), mix.next(), mix.next(), mix.next()] }
     }
 
@@ -63,13 +63,13 @@ impl Stream {
         result
     }
 
-    /// A number in (0, 1), never an end of it.
+    /// A number in (0, 1), both ends excluded.
     #[inline]
     pub fn uniform(&mut self) -> f64 {
         ((self.next() >> 12) as f64 + 0.5) * (1.0 / (1_u64 << 52) as f64)
     }
 
-    /// A whole number in `0..bound`, every one equally likely (Lemire's rejection). `bound` is not 0.
+    /// A uniform integer in `0..bound` (Lemire's rejection). `bound` must not be 0.
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
         debug_assert!(bound > 0, "no number is below 0");
@@ -87,8 +87,8 @@ impl Stream {
         exponential(self.uniform())
     }
 
-    /// N exponential variates of mean 1, the same as N calls of [`exponential`](Self::exponential) return: logarithms
-    /// that do not wait for each other.
+    /// Exponential variates of mean 1, the same as from repeated calls of [`exponential`](Self::exponential). The
+    /// logarithms are independent, so a processor can overlap them.
     #[inline]
     pub fn exponentials(&mut self, variates: &mut [f64]) {
         for variate in &mut *variates {
@@ -105,7 +105,7 @@ impl Stream {
     }
 }
 
-/// The exponential variate of mean 1 of a number in (0, 1).
+/// The exponential variate of mean 1 for a uniform number in (0, 1).
 #[inline]
 pub(crate) fn exponential(uniform: f64) -> f64 {
     -ln(uniform)
@@ -210,7 +210,7 @@ pub fn normal_quantile(p: f64) -> f64 {
 pub struct Probability(u64);
 
 impl Probability {
-    /// It never happens.
+    /// The probability 0.
     pub const NEVER: Self = Self(0);
 
     /// `None` unless the number lies in 0..=1.
@@ -225,7 +225,7 @@ impl Probability {
         if self.0 == u64::MAX { 1.0 } else { self.0 as f64 / 18_446_744_073_709_551_616.0 }
     }
 
-    /// True where it can't happen, so that nothing need be drawn.
+    /// True if the probability is 0, so that nothing needs to be drawn.
     #[inline]
     pub fn is_never(self) -> bool {
         self.0 == 0
@@ -287,7 +287,7 @@ mod tests {
         assert!((normal_quantile(0.975) - 1.959_963_984_540_054).abs() < 1e-14);
     }
 
-    /// Pinned to the bit: a change of any of these changes every saved result of a seed.
+    /// The exact bits: a change of any of these changes every saved result of a seed.
     #[test]
     fn a_seed_gives_the_same_variates_everywhere() {
         let mut stream = Stream::of(7, 3, Purpose::LOSS_UP);

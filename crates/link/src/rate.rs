@@ -1,4 +1,4 @@
-//! Serialising units at a rate, behind a bounded queue.
+//! Serialisation of units at a rate, behind a bounded queue.
 
 use crate::{Drop, Fate, Link, Ns, Payload, Unit};
 use std::collections::VecDeque;
@@ -10,13 +10,13 @@ pub struct RateValue {
 }
 
 impl RateValue {
-    /// `None` for what is not above 0, not finite, or beyond 9 Pbit/s.
+    /// `None` if the rate is not above 0, not finite, or 9 Pbit/s or more.
     pub fn from_bits_per_s(rate: f64) -> Option<Self> {
         let millibits_per_s = (rate * 1e3 + 0.5) as u64;
         (rate.is_finite() && millibits_per_s > 0 && rate < 9e15).then_some(Self { millibits_per_s })
     }
 
-    /// The transmission time of N bytes, rounded down to nanoseconds.
+    /// The transmission time of `bytes` bytes, rounded down to nanoseconds.
     pub fn time_of(self, bytes: u32) -> Ns {
         let work = u128::from(bytes) * 8 * u128::from(PER_BIT);
         Ns(u64::try_from(work / u128::from(self.millibits_per_s)).unwrap_or(u64::MAX))
@@ -25,12 +25,12 @@ impl RateValue {
 
 #[derive(Clone, Debug)]
 enum Speed {
-    /// Nothing takes any time.
+    /// Transmission takes no time.
     Unlimited,
     Constant(RateValue),
 }
 
-/// How much may wait, the unit in service included.
+/// Limits of the queue, including the unit in service.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bound {
     /// At most N bytes.
@@ -44,27 +44,27 @@ pub struct Bound {
 pub struct Silence {
     /// Share of the time that may be spent sending.
     pub duty_cycle: f64,
-    /// A pause beside.
+    /// An additional pause.
     pub pause: Ns,
 }
 
 impl Silence {
-    /// How long it lasts after a unit that took so long.
+    /// Length of the silence after a unit that took `sending`.
     #[inline]
     pub fn after(self, sending: Ns) -> Ns {
         self.pause + Ns::from_secs_f64(sending.as_secs_f64() * (1.0 / self.duty_cycle - 1.0))
     }
 }
 
-/// A sender that serialises units one after another: `free_at = max(free_at, at) + length / rate`, exactly: what a
-/// division leaves over is carried to the next unit while there is no pause. Without a bound everything waits.
+/// A sender that serialises units one after another: `free_at = max(free_at, at) + length / rate`. The remainder of
+/// the division is carried to the next unit while there is no pause. Without a bound, the queue is unlimited.
 #[derive(Clone, Debug)]
 pub struct Rate<L> {
-    /// What comes after.
+    /// The next link.
     pub inner: L,
     speed: Speed,
     free_at: Ns,
-    /// Bits left over from the last division, in units of 10⁻¹² bits.
+    /// Remainder of the last division, in units of 10⁻¹² bits.
     carried: u64,
     busy: Ns,
     sent_bytes: u64,
@@ -79,11 +79,11 @@ struct Queue {
     departures: VecDeque<(Ns, u32)>,
 }
 
-/// 10⁻¹² bits in a bit: a rate in thousandths of a bit per second, times nanoseconds.
+/// Units of 10⁻¹² bits per bit: the unit of a rate in 10⁻³ bit/s times a time in nanoseconds.
 const PER_BIT: u64 = 1_000_000_000_000;
 
 impl<L> Rate<L> {
-    /// Without limit: nothing waits and nothing takes time.
+    /// An unlimited rate: units neither wait nor take time.
     pub fn unlimited(inner: L) -> Self {
         Self::with(Speed::Unlimited, inner)
     }
@@ -105,14 +105,14 @@ impl<L> Rate<L> {
         }
     }
 
-    /// Reads a little of all that the next unit needs; see [`Path::touch`](crate::Path::touch).
+    /// Reads part of the state that the next unit needs; see [`Path::touch`](crate::Path::touch).
     #[inline]
     pub(crate) fn touch(&self) -> u64 {
         let waiting = |queue: &Queue| queue.departures.front().map_or(queue.bytes, |(at, _)| at.0);
         self.free_at.0 ^ self.sent_bytes ^ self.queue.as_ref().map_or(0, waiting)
     }
 
-    /// As before the first unit, in the memory that it has.
+    /// Resets to the state before the first unit, without allocating.
     pub(crate) fn renew(&mut self) {
         (self.free_at, self.busy) = (Ns::ZERO, Ns::ZERO);
         (self.carried, self.sent_bytes) = (0, 0);
@@ -122,7 +122,7 @@ impl<L> Rate<L> {
         }
     }
 
-    /// Drops what exceeds a bound, from the tail.
+    /// Drops arriving units that exceed a bound.
     #[must_use]
     pub fn bounded(mut self, bound: Bound) -> Self {
         let some = bound.bytes.is_some() || bound.units.is_some();
@@ -137,25 +137,25 @@ impl<L> Rate<L> {
         self
     }
 
-    /// When everything accepted so far has been sent, and any silence after it kept.
+    /// End of sending of all accepted units, including the silence after the last.
     #[inline]
     pub fn free_at(&self) -> Ns {
         self.free_at
     }
 
-    /// How long it has been sending in all.
+    /// Total transmission time.
     #[inline]
     pub fn busy(&self) -> Ns {
         self.busy
     }
 
-    /// Bytes sent in all, with everything that links before this one added.
+    /// Total number of sent bytes, including the overhead added by earlier links.
     #[inline]
     pub fn sent_bytes(&self) -> u64 {
         self.sent_bytes
     }
 
-    /// Nothing is sent before that time: the medium is taken, or the radio is not up.
+    /// Sends nothing before `time`, because the medium is occupied or the radio is not connected.
     pub fn hold_until(&mut self, time: Ns) {
         if time > self.free_at {
             self.free_at = time;
@@ -163,14 +163,14 @@ impl<L> Rate<L> {
         }
     }
 
-    /// Sends a unit, from that time on, that is not delivered.
+    /// Sends a unit from `at` on that is not delivered.
     pub fn spend(&mut self, at: Ns, bytes: u32) {
         self.hold_until(at);
         let start = self.free_at;
         self.serialise(start, bytes);
     }
 
-    /// Sends a unit from a time on, keeps the silence after it, and says when it was sent.
+    /// Sends a unit from `start` on, with the silence after it; returns when it was sent.
     #[inline(always)]
     fn serialise(&mut self, start: Ns, bytes: u32) -> Ns {
         let sent_at = self.sent_at(start, bytes);
@@ -190,7 +190,7 @@ impl<L> Rate<L> {
             Speed::Constant(rate) => {
                 let rate = rate.millibits_per_s;
                 let took = if bytes < 2_000_000 {
-                    // Below 2⁶⁴: 1.6·10⁷ bits of 10¹² units, and a carried rest below the rate.
+                    // Below 2⁶⁴ up to 2.4 Pbit/s: 1.6·10⁷ bits of 10¹² units, plus a remainder below the rate.
                     let work = u64::from(bytes) * 8 * PER_BIT + self.carried;
                     self.carried = work % rate;
                     work / rate
@@ -206,7 +206,7 @@ impl<L> Rate<L> {
 }
 
 impl Queue {
-    /// True where there is room at that time.
+    /// True if there is room at that time.
     #[inline]
     fn admits(&mut self, at: Ns, bytes: u32) -> bool {
         while let Some(&(departure, length)) = self.departures.front() {

@@ -5,18 +5,18 @@ use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 use std::time::Duration;
 
-/// The longest time that anything may be given to take, 31 years: chains of such times still fit the clock.
+/// The longest accepted time, 31 years: sums of several such times still fit [`Ns`].
 pub const MAX_SECONDS: f64 = 1e9;
 
-/// Nanoseconds since an epoch of the caller's own, or a span of them. 584 years fit.
+/// Nanoseconds since an epoch that the caller chooses, or a duration; at most 584 years.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Ns(pub u64);
 
 impl Ns {
-    /// The epoch, or no time at all.
+    /// The epoch, or a duration of zero.
     pub const ZERO: Self = Self(0);
-    /// Later than anything.
+    /// Later than any other time.
     pub const MAX: Self = Self(u64::MAX);
 
     #[inline]
@@ -29,7 +29,7 @@ impl Ns {
         Self(seconds.saturating_mul(1_000_000_000))
     }
 
-    /// Seconds, to the nearest nanosecond; what is negative or not a number counts as none, what is too long as
+    /// Converts seconds, to the nearest nanosecond; negative values and NaN give zero, values that are too large
     /// [`MAX`](Self::MAX).
     #[inline]
     pub fn from_secs_f64(seconds: f64) -> Self {
@@ -44,7 +44,7 @@ impl Ns {
         self.0 as f64 * 1e-9
     }
 
-    /// What lies between, none where `earlier` is later.
+    /// The duration since `earlier`; zero if `earlier` is later.
     #[inline]
     #[must_use]
     pub const fn since(self, earlier: Self) -> Self {

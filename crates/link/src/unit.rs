@@ -3,10 +3,10 @@
 use crate::{Link, Ns};
 use std::collections::VecDeque;
 
-/// Something carried: its logical time, its length on the wire and perhaps what is in it.
+/// A carried unit: its length on the wire and, optionally, its payload.
 ///
-/// The length is kept apart from the payload, because headers that are not looked at (IP, TCP, the link's own) still
-/// take time, and because a simulator has no bytes at all.
+/// The length is separate from the payload, because headers outside the payload (IP, TCP, link) also take time, and
+/// because a simulator has no payload bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unit<P = Vec<u8>> {
     /// Length on the wire so far, in bytes; links add to it.
@@ -21,26 +21,26 @@ impl<P> Unit<P> {
     }
 }
 
-/// A part of a unit that was cut.
+/// Position of a fragment in its unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fragment {
     pub of: u32,
-    /// Its place among the parts, from 0.
+    /// Index of the fragment, from 0.
     pub index: u16,
     pub count: u16,
 }
 
 impl Fragment {
-    /// A unit that was not cut.
+    /// A unit that is not fragmented.
     pub const WHOLE: Self = Self { of: 0, index: 0, count: 1 };
 }
 
-/// What a link's user may put into a unit.
+/// The payload of a unit.
 ///
-/// The defaults are for payloads that stand for bytes without being any, as a simulator's packets do: nothing is there to
-/// encrypt, each fragment carries a copy, and any one of them is the whole.
+/// The defaults are for payloads that only represent bytes, such as a simulator's packets: there is nothing to encrypt,
+/// each fragment carries a copy, and any of the copies is the whole payload.
 pub trait Payload: Clone {
-    /// True where it stands for several packets, none of which is longer than the link carries, and which travel as one.
+    /// True if it represents several packets, each within the MTU, that are carried as one unit.
     fn is_super_packet(&self) -> bool {
         false
     }
@@ -49,12 +49,12 @@ pub trait Payload: Clone {
         None
     }
 
-    /// Cuts the payload into `count` parts.
+    /// Splits the payload into `count` parts.
     fn cut(self, count: u16) -> Vec<Self> {
         vec![self; count.into()]
     }
 
-    /// Puts parts, in order, together again.
+    /// Joins the parts, which are in order.
     fn join(mut parts: Vec<Self>) -> Option<Self> {
         parts.pop()
     }
@@ -84,7 +84,7 @@ impl Payload for Vec<u8> {
 #[must_use]
 pub enum Fate {
     Accepted,
-    /// It is under way twice.
+    /// It is in flight twice.
     Duplicated,
     /// It will not arrive. The sender does not know.
     Dropped(Drop),
@@ -95,7 +95,7 @@ pub enum Fate {
 pub enum Drop {
     Lost,
     QueueFull,
-    /// Longer than the link carries.
+    /// It needs more fragments than can be numbered.
     TooLong,
     /// It could not be encrypted.
     Unencryptable,

@@ -1,4 +1,4 @@
-//! Links against arithmetic: times to the nanosecond, accounting of units and bytes, closed forms of loss.
+//! Compares links with arithmetic: times to the nanosecond, accounting of units and bytes, closed forms of loss.
 
 use proptest::prelude::*;
 use shakedown_link::{
@@ -54,7 +54,7 @@ fn path(spec: &BearerSpec) -> Path<Vec<u8>> {
     Bearer::try_from(spec).expect("valid").path(1, 1)
 }
 
-/// Everything due until the end of time.
+/// All units in flight.
 fn drain(link: &mut impl Link) -> Vec<(Ns, Unit)> {
     std::iter::from_fn(|| link.take(Ns::MAX)).collect()
 }
@@ -181,7 +181,7 @@ fn order_is_kept_unless_reordering_is_asked_for() {
     let some = Probability::new(0.1).expect("a probability");
     let constant = constant(Ns::from_ms(10)).reordering(some, Ns(2_500_000), stream(Purpose::DELAY_UP));
     let reordered = order(constant);
-    // Held back by 2.5 ms: overtaken by the two units behind it (unless they are held back themselves).
+    // Held back by 2.5 ms: overtaken by the two units after it (unless these are held back, too).
     let (place, unit) = reordered
         .iter()
         .enumerate()
@@ -218,7 +218,7 @@ fn fragments_take_headers_and_join_to_the_same_bytes() {
     assert_eq!(at, Ns::from_ms(1500 + 1500 + 1068));
     assert_eq!(unit, Unit::new(4028, payload));
     assert!(link.take(Ns::MAX).is_none());
-    // Of more parts than their number has room for none goes.
+    // A unit with more fragments than can be numbered is dropped.
     assert_eq!(link.offer(Ns::ZERO, sized(u32::MAX)), Fate::Dropped(Drop::TooLong));
 }
 
@@ -239,7 +239,7 @@ fn duplicates_of_fragments_and_units_arrive_as_they_are() {
     let twice = Duplication::new(always, stream(Purpose::DUPLICATION_UP), Null::<Vec<u8>>::default());
     let mut link = Mtu::new(1500, twice);
     assert_eq!(link.offer(Ns::ZERO, Unit::new(2000, vec![2; 1980])), Fate::Accepted);
-    // The first part, its copy and the last part make one unit; the copy of the last waits for the rest in vain.
+    // The first fragment, its copy and the last fragment give one unit; the copy of the last never becomes a unit.
     assert_eq!(drain(&mut link).len(), 1);
 }
 
@@ -275,7 +275,7 @@ fn a_radio_is_set_up_first_and_again_when_it_fell_idle() {
     };
     assert_eq!(sent(Direction::Up, 1000), 2000 + 441);
     assert_eq!(sent(Direction::Down, 4000), 441);
-    // 9.95 s after the last bit: still there. 10 s after the one before that: idle.
+    // 9.95 s after the last bit: still connected. 10 s after the last bit: idle.
     assert_eq!(sent(Direction::Up, 14_000), 441);
     assert_eq!(sent(Direction::Up, 24_050), 2000 + 441);
     let times = path.times(Ns::ZERO, Ns::from_ms(50_000));
@@ -331,7 +331,7 @@ fn impossible_bearers_are_refused_with_the_key() {
 #[test]
 fn payloads_are_really_encrypted_and_arrive_in_the_clear() {
     use shakedown_link::cipher::{Ccmp, FrameCipher, MacHeader, Wep};
-    /// Sees what is on the air, and damages every third unit.
+    /// Records the frames on the air, and damages every third unit.
     struct Air {
         inner: Null,
         seen: Vec<Vec<u8>>,
@@ -365,7 +365,7 @@ fn payloads_are_really_encrypted_and_arrive_in_the_clear() {
         assert_eq!(drain(&mut link), vec![(Ns::ZERO, Unit::new(1000, plain.clone())); 4]);
         assert_eq!(link.rejected(), 2);
         assert!(link.inner.seen.iter().all(|frame| frame.len() as u32 == 1000 + overhead));
-        // No run of the plaintext is on the air, and no two frames are alike.
+        // No part of the plaintext is on the air, and no two frames are equal.
         assert!(link.inner.seen.iter().all(|frame| !frame.windows(8).any(|window| window == &plain[..8])));
         assert_ne!(link.inner.seen[0][8..], link.inner.seen[1][8..]);
     }
@@ -423,7 +423,7 @@ proptest! {
     }
 }
 
-/// What a path does with units of all lengths both ways, offered ever faster: fates, and what arrives when.
+/// Fates and arrivals of units of all lengths in both directions, offered at shorter and shorter intervals.
 fn carried(path: &mut Path<Vec<u8>>) -> (Vec<Fate>, Vec<(Ns, Direction, Unit)>) {
     let (mut fates, mut arrived) = (Vec::new(), Vec::new());
     let mut now = Ns::from_ms(3);
@@ -433,7 +433,7 @@ fn carried(path: &mut Path<Vec<u8>>) -> (Vec<Fate>, Vec<(Ns, Direction, Unit)>) 
         fates.push(path.offer(direction, now, Unit::new(40 + 37 * number, vec![number as u8; 8])));
         arrived.extend(std::iter::from_fn(|| path.take(now)));
     }
-    // Some stay under way.
+    // Some units stay in flight.
     (fates, arrived)
 }
 

@@ -1,13 +1,14 @@
 //! The CPU time of a connection beyond the handshake in memory, for server and client, measured over loopback.
 //!
 //! A server runs on one processor and the load generator on another, with `CLIENTS` connections in progress, so that
-//! the server is hardly idle: a server that has to be woken for every message needs half as much CPU time again.
+//! the server is hardly idle: a server that has to be woken for every message needs 50 % more CPU time.
 //!
-//! For each side, the CPU time of a connection less the CPU time of the same handshake in memory has two parts. A fixed
-//! part: accept, read, write and close, the kernel's TCP, the TLS library's connection object, and the event loop. And a
-//! part proportional to the handshake, which is slower than in memory because the kernel and other connections evict its
-//! code and data from the caches. Handshakes of different lengths separate the two parts ([`line()`]). On loopback the
-//! kernel accounts part of the receiver's work to the sender, as for any server on the same machine as its clients.
+//! The difference between a side's CPU time of a connection and that of the same handshake in memory has two parts. The
+//! fixed part is accept, read, write and close, the kernel's TCP, the TLS library's connection object, and the event
+//! loop. The other part is proportional to the handshake, which is slower than in memory because the kernel and other
+//! connections evict its code and data from the caches. Handshakes of different lengths separate the parts
+//! ([`line()`]). On loopback the kernel accounts part of the receiver's work to the sender, as for any server on the
+//! same machine as its clients.
 //!
 //! The cost of a KiB (the kernel's copying) is measured separately, with sockets without TLS.
 
@@ -36,12 +37,12 @@ pub const PLANS: [(&str, u32); 4] = [
 pub const CLIENT_STACK: &str = "rustls";
 /// Duration of a suite's load.
 pub const SECONDS: f64 = 0.3;
-/// Duration of the load that comes first and is subtracted: it has the work before the first counted connection, such as
-/// getting sessions to resume.
+/// Duration of the load that comes first and is subtracted: it contains the work before the first counted connection,
+/// such as getting sessions to resume.
 const BEGINNING_S: f64 = 0.02;
 /// Connections in progress.
 const CLIENTS: usize = 16;
-/// How often each transfer without TLS is repeated, and its connections.
+/// Number of repetitions of each transfer without TLS, and of its connections.
 const COPIES: usize = 8;
 const CONNECTIONS: usize = 500;
 /// Bytes of a typical handshake's flights, from client and server alternately.
@@ -117,8 +118,8 @@ pub fn served(
     })
 }
 
-/// Intercept and slope, neither below zero, as medians over pairs of points (Theil and Sen). A point is a side's time of
-/// a handshake in memory, and what a connection takes beyond it.
+/// Intercept and slope, neither below zero, as medians over pairs of points (Theil-Sen). A point is a side's time of a
+/// handshake in memory, and the time of a connection beyond it.
 pub fn line(points: &[(f64, f64)]) -> (f64, f64) {
     let mut slopes = Vec::new();
     for (index, (alone, more)) in points.iter().enumerate() {
@@ -133,7 +134,7 @@ pub fn line(points: &[(f64, f64)]) -> (f64, f64) {
     (Summary::of(&starts).median.max(0.0), slope)
 }
 
-/// Microseconds per KiB of the server, from small and large flights over sockets.
+/// The server's CPU time per KiB in microseconds, from small and large flights over sockets.
 pub fn per_kib_us(processors: &[usize]) -> io::Result<f64> {
     let least = |flights: [usize; 4], connections: usize| -> io::Result<f64> {
         (0..COPIES)
@@ -178,7 +179,7 @@ fn kernel_us(flights: [usize; 4], connections: usize, processors: &[usize]) -> i
     serving.join().unwrap_or_else(|_| Err(io::Error::other("the server's thread ended by a defect")))
 }
 
-/// A thread of this process by its name, which it takes once it runs.
+/// The thread of this process with a name, which a thread sets when it starts to run.
 fn thread_named(name: &str) -> Option<Pid> {
     (0..START_TIMEOUT_MS).find_map(|wait| {
         std::thread::sleep(Duration::from_millis(wait.min(1)));
@@ -196,7 +197,7 @@ fn thread_now_named(name: &str) -> Option<Pid> {
 
 /// CPU time of a thread of this process.
 fn ran(thread: Pid) -> Option<Duration> {
-    // The number that pthread_getcpuclockid has for it: a thread's clock, as the scheduler counts.
+    // The clock ID that pthread_getcpuclockid returns for a thread's scheduled CPU time.
     let clock = (!thread.as_raw() << 3) | 6;
     clock_gettime(ClockId::from_raw(clock)).map(Duration::from).ok()
 }

@@ -1,4 +1,4 @@
-//! The one crate with sockets and wall clocks: the same endpoints that are measured in memory, on a real network.
+//! The only crate with sockets and wall clocks: it runs the endpoints that are measured in memory on a real network.
 
 pub mod aka;
 pub mod bearer;

@@ -1,4 +1,4 @@
-//! Sockets, bound once or once a worker, with what the defaults of the system leave out; and how many there may be.
+//! Binds sockets, once or once per worker, with options that the system does not set by default; the descriptor limit.
 
 use mio::net::{TcpListener, UdpSocket};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -6,22 +6,22 @@ use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// Connections that wait to be accepted; the system cuts it down to its own limit.
+/// Maximum number of connections that wait to be accepted; the system may reduce it.
 const BACKLOG: i32 = 4_096;
 
-/// Bytes of a datagram socket's buffers: bursts of first flights wait there.
+/// Size of a datagram socket's buffers, for bursts of first flights.
 const DATAGRAM_BUFFER_BYTES: usize = 4 << 20;
 
-/// As many listening sockets at one address as asked for, each with a share of the connections.
+/// `count` listening sockets at one address, which share its connections.
 ///
 /// # Errors
-/// What the system says; [`io::ErrorKind::AddrInUse`] where another program listens there.
+/// Errors of the system; [`io::ErrorKind::AddrInUse`] if another program listens there.
 pub fn bind_tcp(address: SocketAddr, count: usize) -> io::Result<Vec<TcpListener>> {
     let sockets = bind(address, count, Type::STREAM, Protocol::TCP)?;
     sockets
         .into_iter()
         .map(|socket| {
-            // Accepted sockets inherit it.
+            // Accepted sockets inherit this option.
             socket.set_tcp_nodelay(true)?;
             socket.listen(BACKLOG)?;
             Ok(TcpListener::from_std(socket.into()))
@@ -29,13 +29,13 @@ pub fn bind_tcp(address: SocketAddr, count: usize) -> io::Result<Vec<TcpListener
         .collect()
 }
 
-/// As many sockets at one address as asked for; all datagrams of a peer reach the same one.
+/// `count` sockets at one address; all datagrams of a peer arrive at the same one.
 pub fn bind_udp(address: SocketAddr, count: usize) -> io::Result<Vec<UdpSocket>> {
     let sockets = bind(address, count, Type::DGRAM, Protocol::UDP)?;
     sockets
         .into_iter()
         .map(|socket| {
-            // The system may allow less; then bursts lose more, and nothing else changes.
+            // The system may allow less; then only more datagrams of bursts are lost.
             let _ = socket.set_recv_buffer_size(DATAGRAM_BUFFER_BYTES);
             let _ = socket.set_send_buffer_size(DATAGRAM_BUFFER_BYTES);
             Ok(UdpSocket::from_std(socket.into()))
@@ -47,7 +47,7 @@ fn bind(address: SocketAddr, count: usize, kind: Type, protocol: Protocol) -> io
     let open = |address: SocketAddr, shared: bool| {
         let socket = Socket::new(Domain::for_address(address), kind, Some(protocol))?;
         if kind == Type::STREAM {
-            // Connections of an earlier server that are still being forgotten do not hold the address.
+            // An earlier server's connections in TIME_WAIT do not block the address.
             socket.set_reuse_address(true)?;
         }
         socket.set_reuse_port(shared)?;
@@ -55,8 +55,8 @@ fn bind(address: SocketAddr, count: usize, kind: Type, protocol: Protocol) -> io
         socket.bind(&address.into())?;
         io::Result::Ok(socket)
     };
-    // Sockets that share an address would also share it with another server of the same user: the first is bound
-    // alone, which fails where anybody is there.
+    // With SO_REUSEPORT, another server of the same user could share the address, so the first socket is bound without
+    // it, which fails if the address is in use.
     let alone = open(address, false)?;
     if count <= 1 {
         return Ok(vec![alone]);
@@ -68,7 +68,7 @@ fn bind(address: SocketAddr, count: usize, kind: Type, protocol: Protocol) -> io
     (0..count).map(|_| open(address, true)).collect()
 }
 
-/// Any address of this machine from which a peer can be reached.
+/// The unspecified address of a peer's address family, for binding a socket that connects to the peer.
 pub fn any_towards(peer: SocketAddr) -> SocketAddr {
     match peer {
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
@@ -76,7 +76,7 @@ pub fn any_towards(peer: SocketAddr) -> SocketAddr {
     }
 }
 
-/// Bytes that a socket took or gave; `None`: none for now.
+/// Number of bytes read or written; `None` if the socket would block.
 pub fn unless_blocked(result: io::Result<usize>) -> io::Result<Option<usize>> {
     match result {
         Ok(bytes) => Ok(Some(bytes)),
@@ -87,8 +87,8 @@ pub fn unless_blocked(result: io::Result<usize>) -> io::Result<Option<usize>> {
     }
 }
 
-/// Raises this process's limit of descriptors to as many as are wanted, or as the system allows; the limit then. `None`:
-/// the system does not tell.
+/// Raises this process's descriptor limit to `wanted`, or as far as the system allows, and returns the limit. `None` if
+/// the limit is unknown.
 pub fn descriptor_limit(wanted: u64) -> Option<u64> {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).ok()?;
     let raised = wanted.min(hard).max(soft);

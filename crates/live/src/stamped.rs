@@ -1,4 +1,4 @@
-//! Input with the time that has passed since the system took it from the network: how long it waited to be read.
+//! Input with its queue wait: the time from its arrival at this machine to its reading.
 
 use nix::errno::Errno;
 use nix::sys::socket::{
@@ -11,27 +11,27 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// How long Linux may take to begin keeping times; it takes milliseconds, and longer beside other work.
+/// Time limit for Linux to start to record arrival times; it takes milliseconds, and longer on a busy machine.
 const MAX_START: Duration = Duration::from_secs(30);
 const PROBE_EVERY: Duration = Duration::from_millis(1);
 
 pub struct Stamped {
     pub bytes: usize,
-    /// Who sent it, where the socket has no peer of its own.
+    /// The sender of a datagram.
     pub peer: Option<SocketAddr>,
-    /// From its arrival until it was asked for; of several chunks of a stream, the last one's. `None`: it came before
-    /// [`enable`] returned.
+    /// From its arrival to the call that reads it; of several chunks of a stream, that of the last one. `None` if it
+    /// arrived before [`enable`] returned.
     pub waited: Option<Duration>,
 }
 
-/// Asks the system to keep the times of arrival for a socket, and for those that it accepts, and returns once it does.
+/// Enables arrival times for a socket and for those that it accepts, and returns when the system records them.
 ///
-/// Linux keeps no times until the first socket asks for them, and then begins to in a work queue, some time after
-/// `setsockopt` has returned: what arrives meanwhile has no time (streams), or the time at which it is read (datagrams).
-/// From here on `socket`, and each socket accepted from it, keeps the system from ending that.
+/// Linux records no times until the first socket requests them, and then starts in a work queue, some time after
+/// `setsockopt` has returned. Input that arrives before has no time (streams), or the time at which it is read
+/// (datagrams). Afterwards, `socket` and each socket accepted from it keep the recording enabled.
 ///
 /// # Errors
-/// What the system answers; [`io::ErrorKind::TimedOut`] where it accepts the option and keeps no times.
+/// Errors of the system; [`io::ErrorKind::TimedOut`] if it accepts the option but records no times.
 pub fn enable(socket: &impl AsFd) -> io::Result<()> {
     setsockopt(socket, sockopt::ReceiveTimestampns, &true)?;
     let receiver = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
@@ -44,7 +44,7 @@ pub fn enable(socket: &impl AsFd) -> io::Result<()> {
     while Instant::now() < until {
         sender.send(&[0])?;
         match receive(&receiver, &mut [0]) {
-            // A time before the read is the time of the arrival; Linux puts in a later one where it has none.
+            // A time before the read is an arrival time; without one, Linux substitutes a later time.
             Ok(Stamped { waited: Some(waited), .. }) if !waited.is_zero() => return Ok(()),
             Ok(_) => {}
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
@@ -70,7 +70,7 @@ pub fn receive(socket: &impl AsRawFd, buffer: &mut [u8]) -> io::Result<Stamped> 
 }
 
 pub fn receive_chunk(socket: &impl AsRawFd, buffer: &mut [u8]) -> io::Result<Stamped> {
-    // The system writes no address for a stream, so none is asked for: it could not be told from what was in memory.
+    // Linux writes no address for a stream, so none is requested: its buffer would be uninitialised.
     let (bytes, _, waited) = read::<()>(socket, buffer)?;
     Ok(Stamped { bytes, peer: None, waited })
 }
@@ -82,7 +82,7 @@ fn read<A: SockaddrLike>(
     let mut control = nix::cmsg_space!(TimeSpec);
     let mut parts = [IoSliceMut::new(buffer)];
     let fd = socket.as_raw_fd();
-    // Reading is work already.
+    // Before the read, which belongs to the service time.
     let asked = SystemTime::now();
     let received = recvmsg::<A>(fd, &mut parts, Some(&mut control), MsgFlags::empty())
         .map_err(|error: Errno| io::Error::from(error))?;
@@ -106,7 +106,7 @@ mod tests {
 
     const NAP: Duration = Duration::from_millis(30);
 
-    /// What is received waited from its arrival, which was after it was sent and before it was there, to its reading.
+    /// Checks the wait of input that arrives between the calls of `send` and `is_there` and is read after a nap.
     fn receive_after_a_nap(
         send: impl FnOnce(),
         is_there: impl FnOnce(),
@@ -160,7 +160,7 @@ mod tests {
             (sender, listener.accept().unwrap().0)
         };
         for round in 0..30 {
-            // The system stops keeping times when no process asks for them.
+            // Waits until the system has stopped recording times, as it does when no socket requests them.
             for _ in 0..30 {
                 let (mut sender, socket) = connected();
                 sender.write_all(b"hello").unwrap();

@@ -1,4 +1,4 @@
-//! A sampled handshake as one side saw it, as an object of JSON: what `serve` writes and `load` returns.
+//! One side of a sampled handshake as a JSON object, which `serve` writes and `load` returns.
 
 use serde_json::{Value, json};
 use shakedown_trace::flight::Flights;
@@ -6,15 +6,15 @@ use shakedown_trace::{HalfTrace, Negotiated, StackId};
 use std::net::SocketAddr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Whose handshake it was, and when.
+/// Context of a sampled handshake.
 pub struct About<'a> {
-    /// What was offered, by canonical names; empty where the stack chose.
+    /// Canonical names of the offered suites; empty if the stack chose them.
     pub suites: &'a [String],
     pub stack: &'a StackId,
-    /// The client's end of the connection as this side sees it, by which two halves of one handshake are found.
+    /// The client's address as this side sees it, by which the two halves of a handshake can be matched.
     pub client_address: Option<SocketAddr>,
     pub ended: SystemTime,
-    /// From the first move to the transport's connection, as a client sees it.
+    /// Time that the transport's connection took, for a client.
     pub connect: Option<Duration>,
 }
 

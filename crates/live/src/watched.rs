@@ -1,9 +1,9 @@
-//! Endpoints that may be recorded until their handshake is over.
+//! Endpoints that may be recorded until their handshake has ended.
 
 use shakedown_trace::{Endpoint, Recorded, Recording};
 use std::ops::{Deref, DerefMut};
 
-/// An endpoint that is recorded until its handshake is over, with something kept beside the record; or not at all.
+/// An endpoint that may be recorded until its handshake has ended. A value is kept with a recording.
 pub enum Watched<T> {
     Plain(Box<dyn Endpoint>),
     Recorded(Box<Recorded<Box<dyn Endpoint>>>, T),
@@ -11,7 +11,7 @@ pub enum Watched<T> {
 }
 
 impl<T> Watched<T> {
-    /// Recorded where there is something to keep beside.
+    /// Records the endpoint if there is a value to keep.
     pub fn new(endpoint: Box<dyn Endpoint>, beside: Option<T>) -> Self {
         match beside {
             Some(beside) => {
@@ -21,7 +21,7 @@ impl<T> Watched<T> {
         }
     }
 
-    /// What is kept beside, as long as it is recorded.
+    /// The value that is kept with the recording, while there is one.
     pub fn beside(&mut self) -> Option<&mut T> {
         match self {
             Self::Recorded(_, beside) => Some(beside),
@@ -29,7 +29,7 @@ impl<T> Watched<T> {
         }
     }
 
-    /// The handshake is over: what was recorded of it, if it was, and what was kept beside.
+    /// Ends the recording after the handshake; returns it and its value, if there was one.
     pub fn finish(&mut self) -> Option<(Recording, T)> {
         let (plain, found) = match std::mem::replace(self, Self::Nothing) {
             Self::Recorded(recorded, beside) => {

@@ -29,14 +29,14 @@ fn start(config: Config) -> Server {
     Server::start(config, &Settings::default()).unwrap()
 }
 
-/// Stops a server in good order and returns what it counted.
+/// Stops a server gracefully and returns its summary.
 fn stop(mut server: Server) -> shakedown_live::serve::Summary {
     server.stop();
     assert!(server.wait(LONG).unwrap());
     server.summary()
 }
 
-/// Handshakes of a client with a server of the same suite: full, and resumed where the suite resumes.
+/// A full handshake with a server of the same suite and, if the suite resumes, a resumed one.
 fn meets(name: &str, stack: Option<&str>) {
     let config = Config { payload_bytes: 3_000, ..config(name) };
     let settings = Settings { server_stack: stack.map(Into::into), ..Settings::default() };
@@ -134,7 +134,7 @@ fn wait_until(is_so: impl Fn() -> bool) {
     }
 }
 
-/// What lies in the socket of this process, or another, that is bound to a port of 127.0.0.1: `rx_queue` of proc(5).
+/// Unread bytes of the UDP socket, of any process, that is bound to a port of 127.0.0.1: `rx_queue` of proc(5).
 fn unread_bytes(address: SocketAddr) -> u64 {
     let wanted = format!("0100007F:{:04X}", address.port());
     let table = std::fs::read_to_string("/proc/net/udp").unwrap();
@@ -155,7 +155,7 @@ fn half_open_wtls_clients_keep_nobody_out() {
     let hello = client.first_flight();
     let evicted = || server.summary().handshakes.failed.get("too-many-handshakes").copied().unwrap_or(0);
     let mut sockets = Vec::new();
-    // As fast as the server reads them: the kernel drops datagrams for which its buffer has no room.
+    // No faster than the server reads them, because the kernel drops datagrams that do not fit into its buffer.
     for _ in 0..50 {
         for _ in 0..50 {
             let socket = UdpSocket::bind("127.0.0.1:0").unwrap();

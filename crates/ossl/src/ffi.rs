@@ -35,7 +35,7 @@ pub type ProviderInit = unsafe extern "C" fn(
 
 pub type ParamsCallback = unsafe extern "C" fn(*const OSSL_PARAM, *mut c_void) -> c_int;
 
-// core_dispatch.h: what a provider offers the core.
+// core_dispatch.h: functions of a provider.
 pub const OSSL_FUNC_PROVIDER_QUERY_OPERATION: c_int = 1027;
 pub const OSSL_FUNC_PROVIDER_GET_CAPABILITIES: c_int = 1030;
 
@@ -67,7 +67,7 @@ unsafe extern "C" {
         name: *const c_char,
         init: ProviderInit,
     ) -> c_int;
-    /// The entry of the default provider; in the static library, though not in a public header.
+    /// The init function of the default provider; in the static library, but not in a public header.
     pub fn ossl_default_provider_init(
         handle: *const OSSL_CORE_HANDLE,
         core: *const OSSL_DISPATCH,
@@ -152,7 +152,7 @@ unsafe extern "C" {
     ) -> libc::c_long;
 }
 
-// What keys are, by the structures that the default provider keeps them in.
+// Properties of keys, from the structures in which the default provider stores them.
 unsafe extern "C" {
     pub fn RSA_bits(key: *const c_void) -> c_int;
     pub fn RSA_get0_n(key: *const c_void) -> *const openssl_sys::BIGNUM;

@@ -1,4 +1,4 @@
-//! Library contexts: how one is made, once a process, and the bare one.
+//! Library contexts: their creation, once per process, and the bare one.
 
 use crate::ffi;
 use openssl::error::ErrorStack;
@@ -17,23 +17,23 @@ pub enum LibraryError {
     TooManyAlgorithms { operation: i32, max: usize },
 }
 
-/// An OpenSSL library context with everything switched on.
+/// An OpenSSL library context with all algorithms of the default and legacy providers.
 ///
-/// A process has one of each kind, made at its first use and kept for the life of the program: keys, certificates and
-/// connections made in one point back into it.
+/// A process has one of each kind. It is created at its first use and kept until the program ends, because keys,
+/// certificates and connections refer to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Library {
     context: *mut ffi::OSSL_LIB_CTX,
     timed: bool,
 }
 
-// SAFETY: OSSL_LIB_CTX is internally synchronised, and one that a `Library` names is never freed.
+// SAFETY: OSSL_LIB_CTX is internally synchronised, and the context of a `Library` is never freed.
 unsafe impl Send for Library {}
 // SAFETY: as above.
 unsafe impl Sync for Library {}
 
-/// A context of which a process has one. The first thread makes it while the others wait; where that fails, nothing
-/// of it stays and the next one tries again.
+/// A context that exists once per process. The first thread creates it while the others wait. If this fails, the partly
+/// created context is freed, and the next thread tries again.
 pub(crate) struct Shared(Mutex<Option<Library>>);
 
 impl Shared {
@@ -45,7 +45,7 @@ impl Shared {
         &self,
         make: impl FnOnce() -> Result<Unfinished, LibraryError>,
     ) -> Result<Library, LibraryError> {
-        // A panic while it was made has left `None` behind.
+        // A panic during the creation has left `None`.
         let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(library) = *made {
             return Ok(library);
@@ -57,7 +57,7 @@ impl Shared {
 }
 
 impl Library {
-    /// The context with the default and legacy providers as they are: nothing is timed.
+    /// The context with the unmodified default and legacy providers. Nothing is timed.
     pub fn bare() -> Result<Self, LibraryError> {
         static BARE: Shared = Shared::new();
         BARE.get(|| {
@@ -68,13 +68,13 @@ impl Library {
         })
     }
 
-    /// The context itself, for FFI. Valid for the life of the program.
+    /// The context itself, for FFI. It is valid until the program ends.
     pub fn as_ptr(&self) -> *mut ffi::OSSL_LIB_CTX {
         self.context
     }
 }
 
-/// A context in the making; freed where it is not finished.
+/// A context under construction, which is freed if it is not finished.
 pub(crate) struct Unfinished {
     library: Library,
     providers: Vec<*mut ffi::OSSL_PROVIDER>,
@@ -82,7 +82,7 @@ pub(crate) struct Unfinished {
 
 impl Unfinished {
     pub(crate) fn new(timed: bool) -> Result<Self, LibraryError> {
-        // Too late where something used OpenSSL before; then only the memory figures are missing.
+        // Has no effect if OpenSSL was used before; then only the memory figures are missing.
         crate::memory::install();
         openssl::init();
         // SAFETY: no arguments; a null result is checked.
@@ -93,7 +93,7 @@ impl Unfinished {
         Ok(Self { library: Library { context, timed }, providers: Vec::new() })
     }
 
-    /// Makes a provider of ours known by a name.
+    /// Registers a built-in provider under a name.
     pub(crate) fn add(&mut self, name: &'static CStr, init: ffi::ProviderInit) -> Result<(), LibraryError> {
         // SAFETY: the context is live, the name a C string, and the function an OSSL_provider_init_fn.
         let added = unsafe { ffi::OSSL_PROVIDER_add_builtin(self.library.context, name.as_ptr(), init) };
@@ -110,7 +110,7 @@ impl Unfinished {
         Ok(provider)
     }
 
-    /// Keeps it for the life of the program.
+    /// Keeps the context until the program ends.
     pub(crate) fn finish(self) -> Library {
         let mut kept = std::mem::ManuallyDrop::new(self);
         kept.providers = Vec::new();
@@ -121,7 +121,7 @@ impl Unfinished {
 impl Drop for Unfinished {
     fn drop(&mut self) {
         for provider in self.providers.drain(..).rev() {
-            // SAFETY: loaded into this context, and nothing uses it: no `Library` names the context.
+            // SAFETY: loaded into this context, and not in use: no `Library` has this context.
             unsafe { openssl_sys::OSSL_PROVIDER_unload(provider) };
         }
         // SAFETY: as above; freed once.

@@ -1,10 +1,9 @@
-//! Counting what is held: every byte that OpenSSL or this program allocates for an account.
+//! Counts the memory in use: every byte that OpenSSL or this program allocates for an account.
 //!
-//! OpenSSL takes allocation functions only before its first allocation, so [`install`] is called when the
-//! program starts. From then on its allocations pass through here, as do Rust's through [`Counting`];
-//! while nothing is counted, that is one look at a thread-local flag. While [`count`] runs, each
-//! block is entered with its requested size under the account that is current, and crossed out when it
-//! is freed, by any thread.
+//! OpenSSL accepts allocation functions only before its first allocation, so [`install`] is called when the program
+//! starts. From then on these functions handle its allocations, and [`Counting`] handles Rust's. Outside of [`count`],
+//! an allocation costs one check of a thread-local flag. Within it, each block is recorded with its requested size on
+//! the current account, and removed when it is freed on the same thread.
 
 use libc::{c_char, c_int, c_void, size_t};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -13,7 +12,7 @@ use std::collections::HashMap;
 use std::mem::ManuallyDrop;
 use std::sync::OnceLock;
 
-/// Whose bytes are counted.
+/// The owner of counted bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Account {
     Uncounted,
@@ -26,11 +25,11 @@ pub enum Account {
 
 const ACCOUNTS: usize = 5;
 
-/// Bytes of one account.
+/// Bytes in use of one account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Held {
     pub bytes: usize,
-    /// The most that was held at once.
+    /// The maximum of `bytes`.
     pub peak_bytes: usize,
 }
 
@@ -43,7 +42,7 @@ struct Book {
 thread_local! {
     static COUNTING: Cell<bool> = const { Cell::new(false) };
     static CURRENT: Cell<Account> = const { Cell::new(Account::Uncounted) };
-    // Never dropped: a destructor would have to be registered from within an allocation.
+    // Not dropped with the thread: a destructor would have to be registered within an allocation.
     static BOOK: RefCell<Option<ManuallyDrop<Book>>> = const { RefCell::new(None) };
 }
 
@@ -59,7 +58,7 @@ pub fn count<T>(work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// While it lives, this thread's allocations are counted; also where `work` panics.
+/// While it exists, allocations of this thread are counted. It ends counting even if `work` panics.
 struct Counted;
 
 impl Drop for Counted {
@@ -71,13 +70,13 @@ impl Drop for Counted {
     }
 }
 
-/// Runs `work` on an account; nested calls change the account for their time.
+/// Runs `work` with `account` as the current account. Calls may be nested.
 pub fn on<T>(account: Account, work: impl FnOnce() -> T) -> T {
     let _ends = On(CURRENT.replace(account));
     work()
 }
 
-/// The account to go back to, also where `work` panics.
+/// The account to restore, even if `work` panics.
 struct On(Account);
 
 impl Drop for On {
@@ -86,7 +85,7 @@ impl Drop for On {
     }
 }
 
-/// The figures of an account so far. All zero while no account is open.
+/// The figures of an account so far. All zero outside of [`count`].
 pub fn held(account: Account) -> Held {
     BOOK.with_borrow(|book| book.as_ref().map_or_else(Held::default, |book| book.held[account as usize]))
 }
@@ -104,7 +103,7 @@ fn enter(block: *mut c_void, size: usize) {
     });
 }
 
-/// Crosses a block out; its size and account, where it had one.
+/// Removes a block; returns its size and account if it was recorded.
 fn leave(block: *mut c_void) -> Option<(usize, Account)> {
     with_book(|book| {
         let (size, account) = book.blocks.remove(&(block as usize))?;
@@ -114,8 +113,8 @@ fn leave(block: *mut c_void) -> Option<(usize, Account)> {
     .flatten()
 }
 
-/// Enters a block that was moved. It stays on the account that it was first entered under; where it could not be moved,
-/// the old one is still held.
+/// Records a block that was moved. It stays on its first account. If it could not be moved, the old block is still in
+/// use.
 fn enter_moved(old: *mut c_void, known: Option<(usize, Account)>, moved: *mut c_void, size: usize) {
     let account = known.map_or_else(|| CURRENT.get(), |known| known.1);
     on(account, || match known {
@@ -125,7 +124,7 @@ fn enter_moved(old: *mut c_void, known: Option<(usize, Account)>, moved: *mut c_
     });
 }
 
-/// Works on the book; what that allocates itself is not entered.
+/// Runs `work` on the book. Its own allocations are not recorded.
 fn with_book<T>(work: impl FnOnce(&mut Book) -> T) -> Option<T> {
     if !COUNTING.replace(false) {
         return None;
@@ -148,27 +147,27 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
-/// Routes OpenSSL's allocations through here. True where that is so, now or since earlier.
+/// Makes OpenSSL use this module's allocation functions. Returns whether it does, now or since an earlier call.
 ///
-/// OpenSSL refuses once it has allocated anything; then its memory can't be counted in this process.
+/// OpenSSL rejects them after its first allocation; its memory can then not be counted in this process.
 pub fn install() -> bool {
-    // OpenSSL's result never changes, and concurrent threads get the same.
+    // OpenSSL's result never changes; concurrent threads wait for it.
     static INSTALLED: OnceLock<bool> = OnceLock::new();
-    // SAFETY: the functions keep the contract of malloc, realloc and free, for one another's blocks, and never unwind:
-    // what they call does not panic.
+    // SAFETY: the functions keep the contract of malloc, realloc and free for blocks of each other, and never unwind,
+    // because the functions that they call do not panic.
     *INSTALLED.get_or_init(|| unsafe { CRYPTO_set_mem_functions(malloc, realloc, free) } == 1)
 }
 
-/// Lets go of what OpenSSL's list of this thread's errors keeps: where in its source each was raised.
+/// Frees the memory of OpenSSL's error queue of this thread, which stores the source location of each error.
 ///
-/// Decrypting with RSA always leaves an entry there, marked as void. It is the thread's and no connection's.
+/// RSA decryption always leaves a cleared entry there. It belongs to the thread, not to a connection.
 pub fn clear_errors() {
-    // SAFETY: works on this thread's own list, which it makes where there is none.
+    // SAFETY: uses only this thread's own queue, which it creates if necessary.
     unsafe { openssl_sys::ERR_clear_error() };
 }
 
 unsafe extern "C" fn malloc(size: size_t, _: *const c_char, _: c_int) -> *mut c_void {
-    // SAFETY: libc takes any size; a null result is handed on.
+    // SAFETY: libc accepts any size; a null result is returned unchanged.
     let block = unsafe { libc::malloc(size) };
     if is_counting() {
         enter(block, size);
@@ -178,7 +177,7 @@ unsafe extern "C" fn malloc(size: size_t, _: *const c_char, _: c_int) -> *mut c_
 
 unsafe extern "C" fn realloc(block: *mut c_void, size: size_t, _: *const c_char, _: c_int) -> *mut c_void {
     let known = if is_counting() { leave(block) } else { None };
-    // SAFETY: OpenSSL gives null or a block of these functions that it has not freed; both are libc's own.
+    // SAFETY: OpenSSL passes null or a block of these functions that it has not freed; libc allocated it.
     let moved = unsafe { libc::realloc(block, size) };
     if is_counting() {
         enter_moved(block, known, moved, size);
@@ -194,22 +193,22 @@ unsafe extern "C" fn free(block: *mut c_void, _: *const c_char, _: c_int) {
     unsafe { libc::free(block) };
 }
 
-/// Gives free memory back to the system where the C library keeps it: glibc does after many blocks were freed. Takes
+/// Returns free memory to the system if the C library keeps it, as glibc does after many blocks were freed. Takes
 /// milliseconds for a hundred megabytes.
 pub fn release_free() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    // SAFETY: it works on free blocks only, and takes the locks of all arenas.
+    // SAFETY: affects only free blocks, and takes the locks of all arenas.
     unsafe {
         libc::malloc_trim(0);
     }
 }
 
-/// Rust's allocator, through the same book. A program that wants its own memory counted makes this its
+/// Rust's allocator with the same accounts. A program that counts its own memory makes this its
 /// `#[global_allocator]`.
 pub struct Counting;
 
-// SAFETY: every call is handed to the system's allocator unchanged, whose contract is this trait's; the book only notes
-// addresses and sizes, does not count what it allocates itself, and does not panic.
+// SAFETY: every call is forwarded unchanged to the system's allocator, whose contract is that of this trait; the book
+// only records addresses and sizes, does not count its own allocations, and does not panic.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller guarantees the same.
@@ -251,13 +250,13 @@ mod tests {
         count(|| {
             let client = on(Account::Client, || Vec::<u8>::with_capacity(1000));
             let mut server = on(Account::Server, || Vec::<u8>::with_capacity(10));
-            // It grows on the account that it was made on, whichever account is open now.
+            // It grows on its first account, whichever account is current.
             on(Account::Client, || server.reserve_exact(500));
             assert_eq!(held(Account::Client), Held { bytes: 1000, peak_bytes: 1000 });
             assert_eq!(held(Account::Server).bytes, 500);
             drop(client);
             assert_eq!(held(Account::Client), Held { bytes: 0, peak_bytes: 1000 });
-            // A count inside a count does not end it.
+            // A nested count does not end the outer one.
             count(|| ());
             assert_eq!(held(Account::Server).bytes, 500);
         });

@@ -1,18 +1,19 @@
-//! Random numbers that follow a seed, for the length of a call on one thread.
+//! Random numbers from a seed, for the duration of a call on one thread.
 //!
-//! A handshake that is to be repeated byte for byte takes its random numbers from a [`Seeded`] source, one of each
-//! endpoint. It is an argument, not a mode: nothing draws from it but what runs inside [`Seeded::during`] on that
-//! thread. Everything else, other threads meanwhile included, keeps OpenSSL's generators. A server that faces a network
-//! must have none.
+//! A handshake that must be repeatable byte for byte draws its random numbers from [`Seeded`] sources, one for each
+//! endpoint. A source is an argument, not a global mode: only code within [`Seeded::during`] on that thread draws from
+//! it. All other code, including concurrent threads, uses OpenSSL's generators. A server on a network must not use it.
 //!
-//! What libcrypto and libssl draw inside follows the seed, in every library context: randoms of hellos, session IDs,
-//! ticket keys (where the TLS context is made inside), ticket ages, nonces and initialisation vectors, generated keys,
-//! nonces of DSA, ECDSA and ML-DSA, salts of PSS, padding of RSA, blinding. What does not: the time that libssl writes
-//! into sessions and tickets, and their age in a resumption, in seconds.
+//! The random numbers of libcrypto and libssl follow the seed, in every library context: randoms of hellos, session
+//! IDs, ticket keys (if the TLS context is created within the call), ticket age offsets, nonces and initialisation
+//! vectors, generated keys, nonces of DSA, ECDSA and ML-DSA, salts of PSS, padding of RSA, blinding. The times that
+//! libssl writes into sessions and tickets, and the age of a ticket in a resumption, in seconds, do not follow the
+//! seed.
 //!
-//! A private RSA key keeps its blinding between calls and draws for a new one now and then, so what it draws depends on
-//! its history. In the timed library such an operation has a stream of its own (see [`apart`]), and what comes after it
-//! is the same whether it drew or not. In the bare library a handshake by RSA is repeated where the key's history is.
+//! A private RSA key keeps its blinding between calls and sometimes draws a new one, so the amount of random numbers
+//! that it draws depends on its history. In the timed library such an operation has a separate stream (see [`apart`]),
+//! so the random numbers after it are the same in any case. In the bare library, a handshake with RSA can only be
+//! repeated if the key has the same history.
 
 use crate::ffi;
 use chacha20::ChaCha20Rng;
@@ -23,27 +24,27 @@ use std::cell::RefCell;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 thread_local! {
-    /// Where this thread's random numbers come from, if not from OpenSSL.
+    /// This thread's source of random numbers; `None` for OpenSSL's.
     static CURRENT: RefCell<Option<Box<Stream>>> = const { RefCell::new(None) };
 }
 
 /// ChaCha20's key stream: the same on every platform.
 struct Stream {
     generator: ChaCha20Rng,
-    /// How many streams have been set apart from this one; `None` where this is such a one.
+    /// Number of streams that were derived from this one; `None` for a derived stream.
     set_apart: Option<u64>,
 }
 
-/// A source of random numbers that follows a seed. It goes on where the last call stopped.
+/// A source of random numbers that follows a seed. Each call continues where the last one ended.
 pub struct Seeded {
-    /// `None` only while [`Seeded::during`] has lent it to the thread.
+    /// `None` only while [`Seeded::during`] has moved it to the thread.
     stream: Option<Box<Stream>>,
     _method: Method,
 }
 
 impl Seeded {
-    /// A source. Sources of one `seed` with different numbers have nothing in common: give each endpoint its own, such as
-    /// twice the number of the connection, and one more for the server.
+    /// A source. Sources with the same `seed` and different numbers are independent: give each endpoint a separate one,
+    /// for example with twice the number of the connection, plus one for the server.
     pub fn new(seed: u64, number: u64) -> Result<Self, ErrorStack> {
         let mut key = [0; 32];
         key[..8].copy_from_slice(&seed.to_le_bytes());
@@ -52,14 +53,14 @@ impl Seeded {
         Ok(Self { stream: Some(Box::new(stream)), _method: Method::install()? })
     }
 
-    /// Runs `work` with this as the thread's source. What was the source before is so again afterwards.
+    /// Runs `work` with this as the thread's source. Then restores the previous source.
     pub fn during<T>(&mut self, work: impl FnOnce() -> T) -> T {
         let _lent = Lent::new(&mut self.stream);
         work()
     }
 }
 
-/// While it lives, a stream is the thread's, and what the thread had is in its place.
+/// While it exists, the stream is the thread's source, and the previous source is stored in its place.
 struct Lent<'a>(&'a mut Option<Box<Stream>>);
 
 impl<'a> Lent<'a> {
@@ -78,18 +79,18 @@ impl Drop for Lent<'_> {
 /// True inside [`Seeded::during`].
 #[inline]
 pub fn is_seeded() -> bool {
-    // A thread that is ending has none.
+    // A thread that is ending has no source.
     CURRENT.try_with(|current| current.borrow().is_some()).unwrap_or(false)
 }
 
-/// Fills `bytes` from the thread's source, or else from OpenSSL's generator for secrets: for stacks that draw random
-/// numbers themselves.
+/// Fills `bytes` from the thread's source, or from OpenSSL's generator for secrets without one: for stacks that draw
+/// random numbers themselves.
 pub fn fill(bytes: &mut [u8]) -> Result<(), ErrorStack> {
     if draw(bytes) { Ok(()) } else { openssl::rand::rand_priv_bytes(bytes) }
 }
 
-/// Runs `work`, which draws more or less by its history, on a stream of its own, so that what comes after it draws the
-/// same in any case. Only runs it where no source is current.
+/// Runs `work`, which draws a varying amount of random numbers, on a separate stream, so that the random numbers after
+/// it are the same in any case. Without a source, only runs `work`.
 #[inline]
 pub fn apart<T>(work: impl FnOnce() -> T) -> T {
     let Some(child) =
@@ -105,7 +106,7 @@ pub fn apart<T>(work: impl FnOnce() -> T) -> T {
 impl Stream {
     fn set_apart(&mut self) -> Option<Box<Self>> {
         let number = self.set_apart.as_mut()?;
-        // The source itself is stream 0.
+        // Stream 0 is the source itself.
         *number += 1;
         let mut generator = ChaCha20Rng::from_seed(self.generator.get_seed());
         generator.set_stream(*number);
@@ -113,7 +114,7 @@ impl Stream {
     }
 }
 
-/// False where no source is current.
+/// False without a source.
 fn draw(bytes: &mut [u8]) -> bool {
     CURRENT.with_borrow_mut(|current| match current {
         Some(stream) => {
@@ -124,15 +125,15 @@ fn draw(bytes: &mut [u8]) -> bool {
     })
 }
 
-/// OpenSSL asks us for random numbers as long as one of these lives.
+/// While at least one exists, OpenSSL takes random numbers from this module.
 struct Method;
 
-/// How many live.
+/// Number of existing values of [`Method`].
 static INSTALLED: Mutex<usize> = Mutex::new(0);
 
 impl Method {
     fn install() -> Result<Self, ErrorStack> {
-        // OpenSSL's first use may be this.
+        // This may be the first use of OpenSSL.
         crate::memory::install();
         openssl::init();
         let mut installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -158,7 +159,7 @@ impl Drop for Method {
     }
 }
 
-/// OpenSSL's own method, but for where bytes come from.
+/// OpenSSL's method, with another function for random bytes.
 fn ours() -> &'static ffi::RAND_METHOD {
     static OURS: OnceLock<ffi::RAND_METHOD> = OnceLock::new();
     OURS.get_or_init(|| {
@@ -168,23 +169,23 @@ fn ours() -> &'static ffi::RAND_METHOD {
     })
 }
 
-/// OpenSSL does not say which context asks, nor for what. A thread without a source is given bytes of the default
-/// context's generator for secrets, which is good for anything.
+/// OpenSSL passes neither the context nor the purpose. A thread without a source gets bytes of the default context's
+/// generator for secrets, which suit any purpose.
 unsafe extern "C" fn bytes(out: *mut c_uchar, length: c_int) -> c_int {
     let Ok(size) = usize::try_from(length) else { return 0 };
     if size == 0 {
         return 1;
     }
     if is_seeded() {
-        // SAFETY: the caller asks for `length` bytes at a place of its own, which may be uninitialised; they are written
-        // before they are read.
+        // SAFETY: the caller passes a buffer of `length` bytes, which may be uninitialised; they are written before
+        // they are read.
         let place = unsafe {
             std::ptr::write_bytes(out, 0, size);
             std::slice::from_raw_parts_mut(out, size)
         };
         return c_int::from(draw(place));
     }
-    // SAFETY: the default context's generator lives as long as the thread; the place is the caller's.
+    // SAFETY: the default context's generator lives as long as the thread; the buffer is the caller's.
     unsafe {
         let generator = ffi::RAND_get0_private(std::ptr::null_mut());
         if generator.is_null() {

@@ -1,4 +1,4 @@
-//! The first use of OpenSSL in a process, by many threads at once.
+//! The first use of OpenSSL in a process, by concurrent threads.
 
 mod common;
 
@@ -10,10 +10,10 @@ use std::sync::Barrier;
 
 const THREADS: usize = 8;
 const PROCESSES: usize = 12;
-/// In the environment of a process that this test has started.
+/// An environment variable of the processes that this test starts.
 const CHILD: &str = "SHAKEDOWN_FIRST_USE";
 
-/// Each child process is really the first use.
+/// Each child process is a first use.
 #[test]
 fn racing_threads_share_one_library_of_each_kind() {
     if std::env::var_os(CHILD).is_some() {
@@ -44,7 +44,7 @@ fn race() {
                 let barrier = &barrier;
                 scope.spawn(move || {
                     barrier.wait();
-                    // Both kinds are raced for.
+                    // The threads race for both kinds.
                     let (timed, bare) = if thread % 2 == 0 {
                         let timed = Library::timed().expect("a timed library");
                         (timed, Library::bare().expect("a bare library"))
@@ -53,7 +53,7 @@ fn race() {
                         (Library::timed().expect("a timed library"), bare)
                     };
                     let contexts = Contexts::new(timed, Suite::Tls13(Key::P256));
-                    // Certificates' keys are decoded once.
+                    // The keys of certificates are decoded only once.
                     contexts.handshake();
                     (timed, bare, recorded(|| contexts.handshake()).1.tally())
                 })
@@ -66,7 +66,7 @@ fn race() {
     assert!(first.2.len() > 8, "{:?}", first.2);
     for other in &found {
         assert_eq!((other.0, other.1), (first.0, first.1));
-        // The transcript's length differs by a few bytes: signatures of ECDSA are DER.
+        // The number of bytes differs, because ECDSA signatures in DER have different lengths.
         let counts = |tally: &Tally| tally.iter().map(|(what, found)| (*what, found.0)).collect::<Vec<_>>();
         assert_eq!(counts(&other.2), counts(&first.2));
     }

@@ -1,4 +1,4 @@
-//! Thousands of contexts at work at once: none of their operations is lost.
+//! Thousands of concurrent contexts: none of their operations is lost.
 
 mod common;
 
@@ -7,8 +7,8 @@ use common::{Connection, Contexts, Key, Suite, Transcript};
 use shakedown_ossl::{Library, ffi};
 use shakedown_trace::Operation;
 
-/// Of handshakes in flight at once; each has a context of the record MAC and of the cipher in each direction on either
-/// side, and more while its keys are exchanged.
+/// Number of concurrent handshakes. Each side has contexts of the record MAC and of the cipher in each direction, and
+/// more during the key exchange.
 const HANDSHAKES: usize = 1000;
 
 fn add(tally: &mut Tally, other: &Tally) {
@@ -19,7 +19,7 @@ fn add(tally: &mut Tally, other: &Tally) {
     }
 }
 
-/// A step of every connection in turn, until none has anything to say; then data both ways, in turn.
+/// Runs the handshakes of all connections, one step of each in turn; then sends data in both directions, in turn.
 fn run(connections: &mut [([Connection; 2], Transcript)]) -> Tally {
     let mut tally = Tally::new();
     let mut going = true;
@@ -55,7 +55,7 @@ fn interleaved_connections_record_what_single_ones_do() {
     // RSA signatures are of one length, so bytes can be compared.
     let contexts = Contexts::new(library, Suite::Ecdhe12(Key::Rsa(1024)));
     let pairs = |count| (0..count).map(|_| (contexts.pair(), Transcript::default())).collect::<Vec<_>>();
-    // What is done once per context falls away.
+    // Work that is done once per context must not count.
     run(&mut pairs(2));
     let alone = run(&mut pairs(1));
     let mut expected = Tally::new();
@@ -64,7 +64,7 @@ fn interleaved_connections_record_what_single_ones_do() {
     assert_eq!(run(&mut pairs(HANDSHAKES)), expected);
 }
 
-/// Connections go from thread to thread between two calls.
+/// Connections move between threads between two calls.
 #[test]
 fn connections_that_change_threads_lose_nothing() {
     let library = Library::timed().expect("a library");
@@ -114,7 +114,7 @@ fn connections_that_change_threads_lose_nothing() {
     assert_eq!(found, expected);
 }
 
-/// 2,000 key agreements are begun before the first is finished.
+/// 2,000 key agreements are initialised before the first is completed.
 #[test]
 fn two_thousand_contexts_are_each_remembered() {
     const CONTEXTS: u64 = 2000;
@@ -135,7 +135,7 @@ fn two_thousand_contexts_are_each_remembered() {
         for context in &begun {
             let mut secret = [0; 32];
             let mut length = secret.len();
-            // SAFETY: the context is live and the place as long as said.
+            // SAFETY: the context is live, and the buffer has the given length.
             let derived =
                 unsafe { openssl_sys::EVP_PKEY_derive(*context, secret.as_mut_ptr(), &raw mut length) };
             assert_eq!((derived, length), (1, secret.len()));

@@ -18,7 +18,7 @@ const SUITES: [Suite; 9] = [
     Suite::Dhe12(Key::Dsa),
 ];
 
-/// A handshake whose endpoints have sources of their own.
+/// A handshake in which each endpoint has a separate source.
 fn handshake(contexts: &Contexts, seed: u64) -> Transcript {
     let mut sources = [0, 1].map(|number| Seeded::new(seed, number).expect("a source"));
     let [mut client, mut server] = contexts.pair();
@@ -38,7 +38,7 @@ fn handshake(contexts: &Contexts, seed: u64) -> Transcript {
 fn the_same_seed_gives_the_same_bytes() {
     for suite in SUITES {
         let contexts = Contexts::new(Library::timed().expect("a library"), suite);
-        // A private RSA key draws for its blinding at its first use and at every 32nd.
+        // A private RSA key draws its blinding at its first use and at every 32nd.
         let first = handshake(&contexts, 1);
         for _ in 0..40 {
             assert!(handshake(&contexts, 1) == first, "{suite:?}");
@@ -50,13 +50,13 @@ fn the_same_seed_gives_the_same_bytes() {
     }
 }
 
-/// Bare or timed, the bytes are the same: the instrument draws nothing. Of RSA that holds up to its first private
-/// operation.
+/// The bytes are the same in the bare and the timed library: the measurement draws no random numbers. With RSA this is
+/// true up to the first private operation.
 #[test]
 fn the_bare_library_follows_the_seed_alike() {
     for suite in SUITES {
         let identity = identity(suite);
-        // Fresh keys each time, so that their history is the same.
+        // New keys each time, so that their history is the same.
         let [timed, bare, again] = [Library::timed(), Library::bare(), Library::bare()]
             .map(|library| handshake(&Contexts::with(library.expect("a library"), suite, &identity), 7));
         assert!(bare == again, "{suite:?}");
@@ -72,7 +72,7 @@ fn the_bare_library_follows_the_seed_alike() {
 fn without_a_source_no_two_handshakes_are_alike() {
     let contexts = Contexts::new(Library::timed().expect("a library"), Suite::Psk13);
     assert!(contexts.handshake() != contexts.handshake());
-    // Nor while somebody else has one, nor after.
+    // The same while another thread has a source, and afterwards.
     let mut source = Seeded::new(1, 0).expect("a source");
     source.during(|| {
         std::thread::scope(|scope| {
@@ -100,18 +100,18 @@ fn a_source_is_current_for_the_length_of_a_call() {
         (first, inner.during(take), take())
     });
     assert!(!random::is_seeded());
-    // It goes on where it stopped, and a nested one does not affect it.
+    // A source continues where it ended, and a nested one does not affect it.
     let third = source.during(take);
     assert_eq!([first, second, third], [(); 3].map(|()| again.during(take)));
     assert!(nested != first && take() != third);
-    // A panic gives the thread back as it was.
+    // A panic restores the thread's source.
     let caught =
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| source.during(|| panic!("planted"))));
     assert!(caught.is_err() && !random::is_seeded());
     assert_eq!(source.during(take), again.during(take));
 }
 
-/// ChaCha20 by its RFC (8439, section 2.3.2's key), as OpenSSL's own cipher has it: 16 bytes of counter and nonce first.
+/// The stream is ChaCha20 (RFC 8439) as in OpenSSL's cipher, with 16 zero bytes as counter and nonce.
 #[test]
 fn the_stream_is_chacha20s() {
     let (seed, number): (u64, u64) = (0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908);

@@ -1,4 +1,4 @@
-//! Files that are made once and kept, safe against other processes doing the same and against damage.
+//! Files that are created once and kept, protected against concurrent creation and damage.
 
 use crate::draft::Draft;
 use crate::error::PkiError;
@@ -7,10 +7,10 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// First word of every file; the digest of what follows the line comes after it.
+/// Start of every file's first line, followed by the digest of the content after that line.
 const HEADER: &str = "shakedown-cache sha256=";
 
-/// How often a file is read again after another process was quicker to write it.
+/// Limit of attempts to read or create a file.
 const MAX_TRIES: usize = 5;
 
 /// A folder of such files.
@@ -25,15 +25,15 @@ impl Cache {
         Self { root: root.into(), notices: Mutex::default() }
     }
 
-    /// What was found damaged and made again since the last call.
+    /// Notices about damaged files that were regenerated since the last call.
     pub(crate) fn take_notices(&self) -> Vec<String> {
         std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The content of `folder/name` as `read` understands it, made by `make` where there is none yet.
+    /// The content of `folder/name`, parsed by `read`; created by `make` if the file does not exist.
     ///
-    /// A file that is cut, changed or not understood is made again. Of processes that make the same file at once,
-    /// the first wins, and all use what it wrote.
+    /// A truncated, changed or unparsable file is regenerated. If several processes create the same file at once,
+    /// the first wins, and all use its file.
     pub(crate) fn fetch<T, E: From<PkiError>>(
         &self,
         folder: &str,
@@ -68,7 +68,7 @@ impl Cache {
     }
 
     /// Removes a damaged file, unless another process has already put a new one in its place.
-    /// `damaged` is what was in it; `None` where that is too large.
+    /// `damaged` is its content; `None` if that is too large.
     fn discard(&self, path: &Path, damaged: Option<&[u8]>, reason: &str) -> std::io::Result<()> {
         if input::read(path, limits::MAX_FILE_BYTES).is_ok_and(|bytes| bytes.as_deref() == damaged) {
             match std::fs::remove_file(path) {
@@ -82,12 +82,12 @@ impl Cache {
     }
 }
 
-/// Makes a folder that only its owner can enter.
+/// Creates a folder that only its owner can enter.
 fn make_folder(folder: &Path) -> std::io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-/// Writes a file that appears whole or not at all, and never in place of another.
+/// Writes a file that appears complete or not at all, and never replaces another.
 fn write_new(folder: &Path, path: &Path, text: &str) -> std::io::Result<()> {
     let content = format!("{HEADER}{}\n{text}", hex(&openssl::sha::sha256(text.as_bytes())));
     match Draft::write(folder, 0o600, content.as_bytes())?.name(path) {
@@ -96,7 +96,7 @@ fn write_new(folder: &Path, path: &Path, text: &str) -> std::io::Result<()> {
     }
 }
 
-/// Takes the header off and checks the digest.
+/// Removes the header and checks the digest.
 fn unwrap(bytes: &[u8]) -> Result<&str, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "not a text".to_owned())?;
     let (line, content) = text.split_once('\n').ok_or("cut in the first line")?;

@@ -1,9 +1,9 @@
-//! Making keys can take long; the caller is asked now and then whether to go on.
+//! Cancellation of key generation, which can take long: a callback decides regularly whether to continue.
 
 use std::cell::RefCell;
 use std::ops::ControlFlow;
 
-/// Asked whether to go on.
+/// The callback that decides whether to continue.
 type Watch = Box<dyn FnMut() -> ControlFlow<()>>;
 
 thread_local! {
@@ -19,17 +19,17 @@ impl Drop for Restored {
     }
 }
 
-/// Does some work; while this thread makes keys for it, `watch` is asked whether to go on. Where it is not, the key at
-/// hand and all later ones end in [`PkiError::Interrupted`](crate::PkiError::Interrupted).
+/// Calls `work`. While this thread generates keys in it, `watch` is called regularly; after it returns `Break`, the
+/// current key and all later ones fail with [`PkiError::Interrupted`](crate::PkiError::Interrupted).
 pub fn cancellable<T>(watch: impl FnMut() -> ControlFlow<()> + 'static, work: impl FnOnce() -> T) -> T {
     let _restored = Restored(WATCH.replace(Some(Box::new(watch))));
     work()
 }
 
-/// Whether the caller wants to go on.
+/// Whether to continue, according to the callback.
 pub(crate) fn is_wanted() -> bool {
     WATCH.with(|watch| {
-        // A watch that makes keys itself is not asked about them.
+        // A callback that generates keys itself is not called for them.
         let Ok(mut watch) = watch.try_borrow_mut() else { return true };
         watch.as_mut().is_none_or(|watch| watch().is_continue())
     })

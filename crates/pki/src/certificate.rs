@@ -1,4 +1,4 @@
-//! Makes one certificate.
+//! Creates one certificate.
 
 use crate::error::{Doing, PkiError};
 use crate::extension::{self, Subject};
@@ -13,7 +13,7 @@ use openssl::pkey::{PKeyRef, Private};
 use openssl::x509::{X509, X509Builder, X509Name, X509NameBuilder, X509Ref};
 use shakedown_trace::suite::KeyFamily;
 
-/// After how many signatures of an unlikely length one is taken anyway; a likely one comes every third time.
+/// Limit of attempts to get a signature of the likeliest length, which more than every third one has.
 const MAX_SIGNATURES: usize = 200;
 
 pub(crate) struct Issuer<'a> {
@@ -21,7 +21,7 @@ pub(crate) struct Issuer<'a> {
     pub key: &'a PKeyRef<Private>,
 }
 
-/// Makes the certificate of `key` in a role, `level` places from the leaf; without an issuer it signs itself.
+/// Creates the certificate of `key` in a role, `level` places from the leaf; without an issuer, it is self-signed.
 pub(crate) fn make(
     profile: &Profile,
     role: &Role,
@@ -99,7 +99,7 @@ fn subject_name(role: &Role, level: usize) -> Result<X509Name, ErrorStack> {
     Ok(name.build())
 }
 
-/// SHA-1 of the public key without its wrapping (RFC 5280, section 4.2.1.2, method 1).
+/// SHA-1 of the public key's bit string (RFC 5280, section 4.2.1.2, method 1).
 fn key_identifier(key: &PKeyRef<Private>) -> Result<[u8; 20], PkiError> {
     use x509_cert::der::Decode;
     let der = key.public_key_to_der().doing("encode a public key")?;
@@ -108,14 +108,14 @@ fn key_identifier(key: &PKeyRef<Private>) -> Result<[u8; 20], PkiError> {
     Ok(openssl::sha::sha1(info.subject_public_key.raw_bytes()))
 }
 
-/// What serial numbers and opaque bytes are derived from: the same keys under the same profile, the same bytes.
+/// The seed of serial numbers and opaque bytes: the same keys and profile give the same bytes.
 fn seed(profile: &Profile, key: &PKeyRef<Private>, issuer: &PKeyRef<Private>) -> Result<[u8; 32], PkiError> {
     let key = key.public_key_to_der().doing("encode a public key")?;
     let issuer = issuer.public_key_to_der().doing("encode a public key")?;
     Ok(openssl::sha::sha256(&[&profile.digest()[..], &key, &issuer].concat()))
 }
 
-/// A positive serial number of exactly N bytes.
+/// A positive serial number of exactly `bytes` bytes.
 fn serial(seed: [u8; 32], bytes: usize) -> Vec<u8> {
     let mut serial = extension::bytes_of(seed, "serial", bytes);
     if let Some(first) = serial.first_mut() {

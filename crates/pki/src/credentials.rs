@@ -1,4 +1,4 @@
-//! Reads certificates and keys in the forms that people have them in: PEM, DER, PKCS #12.
+//! Reads certificates and keys in the usual formats: PEM, DER, PKCS #12.
 
 use crate::input;
 use crate::limits::{MAX_BLOCKS, MAX_FILE_BYTES};
@@ -9,21 +9,21 @@ use openssl::x509::X509;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// How a file is written.
+/// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
     /// Base 64 between dashed lines.
     Pem,
-    /// The bytes on the wire.
+    /// The binary encoding, as on the wire.
     Der,
     /// Keys and certificates together, under a password.
     Pkcs12,
-    /// The bytes on the wire in WTLS.
+    /// The binary encoding of WTLS, as on the wire.
     Wtls,
 }
 
-/// What a file of certificates and keys holds.
+/// The content of a file of certificates and keys.
 pub struct CredentialFile {
     pub format: Format,
     /// Certificates in the file's order.
@@ -71,7 +71,7 @@ impl CredentialFile {
         Self::read(&read_bytes(path)?, path, password)
     }
 
-    /// The certificates of a file, one at least.
+    /// The certificates of a file, at least one.
     pub fn load_certificates(path: &Path, password: Option<&str>) -> Result<Vec<X509>, ReadError> {
         let certificates = Self::load(path, password)?.certificates;
         if certificates.is_empty() {
@@ -85,7 +85,7 @@ impl CredentialFile {
         Self::load(path, password)?.key.ok_or_else(|| ReadError::NoKey { path: path.into() })
     }
 
-    /// Reads the content of a file; `path` is what errors call it.
+    /// Reads the content of a file; `path` is its name in errors.
     pub fn read(bytes: &[u8], path: &Path, password: Option<&str>) -> Result<Self, ReadError> {
         if let Some(text) = std::str::from_utf8(bytes).ok().filter(|text| text.contains("-----BEGIN ")) {
             return read_pem(text, path, password);
@@ -103,19 +103,19 @@ impl CredentialFile {
     }
 }
 
-/// The bytes of a file that may be one of certificates by its size.
+/// The bytes of a file of certificates or keys, within the size limit.
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>, ReadError> {
     let bytes =
         input::read(path, MAX_FILE_BYTES).map_err(|source| ReadError::File { path: path.into(), source })?;
     bytes.ok_or_else(|| ReadError::TooLarge { path: path.into() })
 }
 
-/// Certificates one after the other, to the last byte; `None` for anything else.
+/// Consecutive certificates up to the last byte; `None` for anything else.
 fn read_der_certificates(bytes: &[u8], path: &Path) -> Result<Option<Vec<X509>>, ReadError> {
     let mut certificates = Vec::new();
     let mut rest = bytes;
     while !rest.is_empty() {
-        // OpenSSL reads one and leaves the rest; how much it took is what it encodes to.
+        // OpenSSL reads one certificate and ignores the rest; its length is that of its encoding.
         let Some((certificate, left)) = X509::from_der(rest).ok().and_then(|certificate| {
             let taken = certificate.to_der().ok()?.len();
             Some((certificate, rest.get(taken..)?))
@@ -168,7 +168,7 @@ struct Block<'a> {
     text: &'a str,
 }
 
-/// The blocks of a PEM text; one that never ends runs to the beginning of the next, or to the end of the text.
+/// The blocks of a PEM text; one without an end extends to the beginning of the next, or to the end of the text.
 fn pem_blocks(text: &str) -> impl Iterator<Item = Block<'_>> {
     const BEGIN: &str = "-----BEGIN ";
     let mut starts = text.match_indices(BEGIN).map(|found| found.0).peekable();
@@ -176,7 +176,7 @@ fn pem_blocks(text: &str) -> impl Iterator<Item = Block<'_>> {
     std::iter::from_fn(move || {
         let start = starts.next()?;
         let rest = &text[start..starts.peek().copied().unwrap_or(text.len())];
-        // Lines are counted on from the block before.
+        // Line numbers continue from the previous block.
         line += text[counted..start].matches('\n').count();
         counted = start;
         let label = rest[BEGIN.len()..].split("-----").next().unwrap_or("");
@@ -186,8 +186,8 @@ fn pem_blocks(text: &str) -> impl Iterator<Item = Block<'_>> {
     })
 }
 
-/// Answers OpenSSL's question for a password, with its length. None is an empty one to OpenSSL: who asked validates the
-/// outcome.
+/// Copies the password to OpenSSL's buffer and returns its length. Without a password, OpenSSL gets an empty one, and
+/// the caller checks the result.
 fn give(password: Option<&str>, buffer: &mut [u8]) -> usize {
     let bytes = password.unwrap_or_default().as_bytes();
     let length = bytes.len().min(buffer.len());
@@ -209,7 +209,7 @@ fn read_pem_key(block: &Block<'_>, path: &Path, password: Option<&str>) -> Resul
     })
 }
 
-/// PKCS #8 in DER under a password, the last form that a file can have.
+/// Reads encrypted PKCS #8 in DER, the last format that is tried.
 fn read_protected_key(
     bytes: &[u8],
     path: &Path,
@@ -239,7 +239,7 @@ fn read_pkcs12(archive: &Pkcs12, path: &Path, password: Option<&str>) -> Result<
         return Err(wrong());
     }
     let parsed = archive.parse2(given).or_else(|first| {
-        // Archives of some years ago are under RC2, which OpenSSL keeps in its legacy provider.
+        // Older archives are encrypted with RC2, which is in OpenSSL's legacy provider.
         match openssl::provider::Provider::try_load(None, "legacy", true) {
             Ok(_provider) => archive.parse2(given),
             Err(_) => Err(first),

@@ -18,11 +18,11 @@ pub const MAX_S: i64 = 253_402_300_799;
      (9999-12-31)"
 )]
 pub struct TimeError {
-    /// Seconds since 1970. Wider than what is accepted, so that what was given can be said.
+    /// Seconds since 1970; wider than accepted times, so that the error can print any input.
     pub unix_s: i128,
 }
 
-/// A time at which certificates can be validated, of any number of seconds since 1970.
+/// Checks that certificates can be validated at a time, in seconds since 1970.
 pub fn checked(unix_s: impl Into<i128>) -> Result<i64, TimeError> {
     let unix_s = unix_s.into();
     let time_s = i64::try_from(unix_s).ok().filter(|time_s| (MIN_S..=MAX_S).contains(time_s));
@@ -37,7 +37,7 @@ pub fn parse(text: &str) -> Option<i64> {
     if text.len() != 10 || !text.bytes().enumerate().all(is_right) || text < "1950" {
         return None;
     }
-    // OpenSSL refuses days that are in no calendar.
+    // OpenSSL rejects dates that do not exist.
     let midnight = Asn1Time::from_str(&format!("{}000000Z", text.replace('-', ""))).ok()?;
     unix_s(&midnight).ok()
 }
@@ -50,7 +50,7 @@ pub fn print(unix_s: i64) -> String {
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
 }
 
-/// The date of the proleptic Gregorian calendar that is N days after 1970-01-01, counted in years that begin in March.
+/// The proleptic Gregorian date `days` days after 1970-01-01, computed with years that begin in March.
 fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let era = days.div_euclid(146_097);
@@ -98,7 +98,7 @@ mod tests {
         let wanted = "99999999999999999999 is no time to validate certificates at; accepted: seconds since 1970 from \
                       -631152000 (1950-01-01) to 253402300799 (9999-12-31)";
         assert_eq!(message, Err(wanted.to_owned()));
-        // Printing takes any.
+        // Any time can be printed.
         assert!(print(i64::MIN).ends_with(" UTC") && print(i64::MAX).ends_with(" UTC"));
     }
 

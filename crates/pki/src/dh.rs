@@ -1,15 +1,15 @@
 //! Finite-field groups whose primes OpenSSL does not recognise.
 //!
-//! With the well-known primes of RFC 3526 and RFC 7919 OpenSSL draws short exponents, which makes 2048 bits as
-//! cheap as 1024 once were. These primes are ours: safe, made once by `openssl dhparam`, p = 23 (mod 24), so that 2
-//! generates the subgroup of prime order (p - 1) / 2, and exponents are as long as the prime.
+//! For the well-known primes of RFC 3526 and RFC 7919, OpenSSL draws short exponents, which makes 2048 bits as
+//! cheap as 1024 bits with long exponents. These are other safe primes, generated once by `openssl dhparam`: p = 23
+//! (mod 24), so that 2 generates the subgroup of prime order (p - 1) / 2, and exponents are as long as the prime.
 
 const P512: [u8; 64] = from_hex(include_bytes!("../data/dh512.hex"));
 const P1024: [u8; 128] = from_hex(include_bytes!("../data/dh1024.hex"));
 const P2048: [u8; 256] = from_hex(include_bytes!("../data/dh2048.hex"));
 const P3072: [u8; 384] = from_hex(include_bytes!("../data/dh3072.hex"));
 
-/// Prime and generator, big-endian, of the group of N bits; `None` for any size but 512, 1024, 2048 and 3072.
+/// Big-endian prime and generator of the group of `bits` bits; `None` for sizes other than 512, 1024, 2048 and 3072.
 pub fn group(bits: u16) -> Option<(&'static [u8], &'static [u8])> {
     let prime: &'static [u8] = match bits {
         512 => &P512,
@@ -84,7 +84,7 @@ mod tests {
             // RFC 3526's and RFC 7919's primes alike begin and end with 64 one bits.
             assert_ne!(&prime.to_vec()[..8], &[0xff; 8]);
             assert_ne!(&prime.to_vec()[prime.to_vec().len() - 8..], &[0xff; 8]);
-            // And in fact: the exponent drawn is as long as the prime (224 bits or so for recognised ones).
+            // The drawn exponent is as long as the prime (for recognised primes, it has about 224 bits).
             let generator = BigNum::from_slice(generator).unwrap();
             let dh = openssl::dh::Dh::from_pqg(prime, None, generator).unwrap().generate_key().unwrap();
             assert!(dh.private_key().num_bits() > i32::from(bits) - 32, "dh{bits}: a short exponent");

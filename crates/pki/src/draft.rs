@@ -12,16 +12,16 @@ use tempfile::NamedTempFile;
 
 const PREFIX: &str = ".new-";
 
-/// A file that does not have its name yet, and is on the disk.
+/// A file that is complete on disk, but does not have its final name yet.
 #[derive(Debug)]
 pub struct Draft(NamedTempFile);
 
 impl Draft {
-    /// Writes it in `folder`; the umask restricts `mode`.
+    /// Writes a draft in `folder`; the umask restricts `mode`.
     ///
     /// # Errors
     ///
-    /// What the system says, with no name of a draft in it.
+    /// The system's error without the name of the draft.
     pub fn write(folder: &Path, mode: u32, content: &[u8]) -> Result<Self> {
         Self::written(folder, mode, content).map_err(|error| match error.raw_os_error() {
             Some(code) => std::io::Error::from_raw_os_error(code),
@@ -39,27 +39,27 @@ impl Draft {
         Ok(Self(file))
     }
 
-    /// Gives it its name.
+    /// Gives the draft its final name.
     ///
     /// # Errors
     ///
-    /// `AlreadyExists` where the name is taken; what the system says otherwise.
+    /// `AlreadyExists` if the name exists; otherwise the system's error.
     pub fn name(self, path: &Path) -> Result<()> {
         self.0.persist_noclobber(path).map(drop).map_err(|error| error.error)
     }
 
-    /// Gives it a name that may be taken, of a file which it replaces.
+    /// Gives the draft its final name, and replaces an existing file.
     ///
     /// # Errors
     ///
-    /// `InvalidInput` where the name is a device's, a pipe's, a socket's or a folder's; what the system says otherwise.
+    /// `InvalidInput` if the name is that of a device, pipe, socket or folder; otherwise the system's error.
     pub fn replace(self, path: &Path) -> Result<()> {
         refuse_special(path)?;
         self.0.persist(path).map(drop).map_err(|error| error.error)
     }
 }
 
-/// Refuses to replace what is not a regular file.
+/// Rejects a name that exists and is not a regular file.
 ///
 /// # Errors
 ///
@@ -72,14 +72,14 @@ pub fn refuse_special(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The folders of a path that are not there, the innermost first: what making it would make.
+/// The folders of a path that do not exist, the innermost first.
 pub fn missing_folders(folder: &Path) -> Vec<PathBuf> {
     let is_missing =
         |path: &&Path| path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound);
     folder.ancestors().take_while(is_missing).map(Into::into).collect()
 }
 
-/// Removes what [`missing_folders`] found and was made for files that could not be written. What holds something stays.
+/// Removes folders of [`missing_folders`] that were created for files that could not be written, unless not empty.
 pub fn remove_made(folders: &[PathBuf]) {
     for folder in folders {
         match std::fs::remove_dir(folder) {
@@ -89,7 +89,7 @@ pub fn remove_made(folders: &[PathBuf]) {
     }
 }
 
-/// Removes drafts of killed writers in a folder: our own, which nothing locks. What cannot be looked at stays.
+/// Removes drafts of killed writers in a folder: files of this user that are not locked. Unreadable files stay.
 pub fn remove_left_over(folder: &Path) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     let names = entries.flatten().map(|entry| entry.file_name());
@@ -106,13 +106,13 @@ pub fn remove_left_over(folder: &Path) {
     }
 }
 
-/// What `tempfile` makes of the prefix: six letters and digits follow it.
+/// True for names by `tempfile`: the prefix and six letters or digits.
 fn is_draft(name: &str) -> bool {
     name.strip_prefix(PREFIX)
         .is_some_and(|rest| rest.len() == 6 && rest.bytes().all(|byte| byte.is_ascii_alphanumeric()))
 }
 
-/// Locks a file without waiting; false where another has it, or where there are no locks.
+/// Locks a file without waiting; false if it is already locked, or if locks are not supported.
 fn lock(file: &File) -> bool {
     flock(file, FlockOperation::NonBlockingLockExclusive).is_ok()
 }

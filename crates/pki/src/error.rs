@@ -1,8 +1,9 @@
-//! What can go wrong with keys and certificates.
+//! Errors of keys and certificates.
 
 use std::path::PathBuf;
 
-/// Why a key or a certificate could not be made, read or used. Each message says what, where, and what is accepted.
+/// Why a key or certificate could not be created, read or used. Each message states the problem, its place, and what is
+/// accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum PkiError {
     #[error("{}: {action} failed: {source}", path.display())]
@@ -56,7 +57,7 @@ pub enum PkiError {
     Encoding { what: &'static str, detail: String },
 }
 
-/// Names what was being done when OpenSSL failed.
+/// Adds the failed action to an error of OpenSSL.
 pub(crate) trait Doing<T> {
     fn doing(self, doing: impl Into<String>) -> Result<T, PkiError>;
 }
@@ -67,7 +68,7 @@ impl<T> Doing<T> for Result<T, openssl::error::ErrorStack> {
     }
 }
 
-/// What the system says, without its number.
+/// The system's error message without its number.
 pub fn words(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_owned()

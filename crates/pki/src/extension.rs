@@ -1,4 +1,4 @@
-//! Encodes the extensions that a profile asks for.
+//! Encodes the extensions of a profile.
 
 use crate::error::{Doing, PkiError};
 use crate::profile::{ExtendedUsage, Role, Usage, is_visible_ascii};
@@ -21,12 +21,12 @@ const OCSP: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.48.1"
 const CA_ISSUERS: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.48.2");
 const CPS: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.2.1");
 
-/// What an extension depends on besides the profile.
+/// Inputs of extensions other than the profile.
 pub(crate) struct Subject<'a> {
     /// Kind of the certified key.
     pub family: KeyFamily,
     pub key_identifier: [u8; 20],
-    /// Digest of the issuer's key, where the issuer's certificate names it.
+    /// Digest of the issuer's key, if the issuer's certificate contains it.
     pub authority_key_identifier: Option<&'a [u8]>,
     /// Start of the validity, in seconds since 1970.
     pub not_before_s: i64,
@@ -109,7 +109,7 @@ fn encode(role: &Role, subject: &Subject<'_>) -> der::Result<Vec<Encoded>> {
     Ok(list)
 }
 
-/// Whether a key of this kind can be used so.
+/// Whether a kind of key supports a usage.
 fn serves(family: KeyFamily, usage: Usage) -> bool {
     match usage {
         Usage::KeyEncipherment | Usage::DataEncipherment => family == KeyFamily::Rsa,
@@ -189,7 +189,7 @@ fn distribution_points(urls: &[String]) -> der::Result<CrlDistributionPoints> {
     urls.iter().map(encode).collect::<der::Result<_>>().map(CrlDistributionPoints)
 }
 
-/// A list of signed certificate timestamps (RFC 6962, sections 3.2 and 3.3) of the shape that public logs give:
+/// A list of signed certificate timestamps (RFC 6962, sections 3.2 and 3.3) in the format of public logs:
 /// version 1, ECDSA over P-256 with SHA-256. The signatures are random numbers: they are not checked here.
 fn timestamps(count: u8, subject: &Subject<'_>) -> der::Result<Vec<u8>> {
     let mut list = Vec::new();
@@ -214,7 +214,7 @@ fn timestamps(count: u8, subject: &Subject<'_>) -> der::Result<Vec<u8>> {
     OctetString::new([&length.to_be_bytes()[..], &list].concat())?.to_der()
 }
 
-/// N bytes that look random and depend on seed and label only.
+/// `count` pseudorandom bytes that depend only on `seed` and `label`.
 pub(crate) fn bytes_of(seed: [u8; 32], label: &str, count: usize) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(count + 32);
     for counter in 0_u32.. {

@@ -1,4 +1,4 @@
-//! The calls that the `openssl` crate has no safe face for.
+//! OpenSSL functions for which the `openssl` crate has no safe wrapper.
 
 use crate::cancellation::is_wanted;
 use crate::error::{Doing, PkiError};
@@ -54,17 +54,17 @@ unsafe extern "C" {
     -> c_int;
 }
 
-/// Whether the search for a prime goes on; OpenSSL ends it at 0.
+/// Decides whether the search for a prime continues; OpenSSL ends it at 0.
 unsafe extern "C" fn search_on(_: c_int, _: c_int, _: *mut GenCallback) -> c_int {
     c_int::from(is_wanted())
 }
 
-/// Makes an RSA key, as [`Rsa::generate_with_e`] does; given up where [the caller no longer waits](crate::cancellation).
+/// Generates an RSA key like [`Rsa::generate_with_e`], but can be [cancelled](crate::cancellation).
 pub(crate) fn generate_rsa(bits: c_int, exponent: &BigNumRef) -> Result<Rsa<Private>, ErrorStack> {
-    // SAFETY: the key is made, filled in and freed or handed over here; the exponent is alive for the call, and OpenSSL
-    // copies it. The callback is a static function that is called on this thread, during the call alone, and ignores
-    // its argument; OpenSSL passes its structure on without looking into it after it is freed. `openssl_sys` declares
-    // the same structure as an opaque type of its own.
+    // SAFETY: the key is created, filled, and freed or returned here; the exponent is alive for the call, and OpenSSL
+    // copies it. The callback is a static function that ignores its arguments; OpenSSL calls it only during the call,
+    // on this thread, and its structure is freed after the call. `openssl_sys` declares the same structure as a
+    // different opaque type.
     unsafe {
         let callback = BN_GENCB_new();
         if callback.is_null() {
@@ -83,7 +83,7 @@ pub(crate) fn generate_rsa(bits: c_int, exponent: &BigNumRef) -> Result<Rsa<Priv
     Err(ErrorStack::get())
 }
 
-/// Signs a certificate, again if it has been signed before. `digest` is `None` for schemes that have their own.
+/// Signs a certificate, and replaces an earlier signature. `digest` is `None` for schemes with a fixed digest.
 pub(crate) fn sign(
     certificate: &mut X509,
     key: &PKeyRef<Private>,
@@ -97,16 +97,16 @@ pub(crate) fn sign(
 }
 
 pub(crate) struct SignatureInfo {
-    /// [`Nid::UNDEF`] for schemes that have their own.
+    /// [`Nid::UNDEF`] for schemes with a fixed digest.
     pub digest: Nid,
     pub security_bits: u32,
 }
 
-/// Digest and strength of a certificate's signature; `None` for algorithms that OpenSSL doesn't know.
+/// Digest and strength of a certificate's signature; `None` for algorithms that OpenSSL does not know.
 pub(crate) fn signature_info(certificate: &X509Ref) -> Option<SignatureInfo> {
     let (mut digest, mut key, mut bits, mut flags) = (0, 0, 0, 0);
-    // SAFETY: the certificate is alive for the call, and the four results are ours. OpenSSL fills in its cache of the
-    // certificate's extensions under a lock of its own, so that a shared reference is enough.
+    // SAFETY: the certificate is alive for the call, and the four results are local. OpenSSL fills its cache of the
+    // certificate's extensions under a lock, so that a shared reference is enough.
     let known = unsafe {
         X509_get_signature_info(
             certificate.as_ptr(),
@@ -121,22 +121,22 @@ pub(crate) fn signature_info(certificate: &X509Ref) -> Option<SignatureInfo> {
     (known == 1).then(|| SignatureInfo { digest: Nid::from_raw(digest), security_bits })
 }
 
-/// True where a certificate says that it is a CA; self-signed ones of version 1 count (they have no way to say).
+/// True if a certificate is marked as a CA, or is self-signed and of version 1, which has no such mark.
 pub(crate) fn is_ca(certificate: &X509Ref) -> bool {
-    // SAFETY: the certificate is alive for the call; OpenSSL's cache is filled under its own lock.
+    // SAFETY: the certificate is alive for the call; OpenSSL fills its cache under a lock.
     let kind = unsafe { X509_check_ca(certificate.as_ptr()) };
     // 1: basic constraints; 3: self-signed, version 1. 4 and 5 are guesses that verification does not accept.
     matches!(kind, 1 | 3)
 }
 
-/// True where the key usage, if there is one, allows signing certificates.
+/// True if the key usage allows signing certificates, or is absent.
 pub(crate) fn may_sign_certificates(certificate: &X509Ref) -> bool {
-    // SAFETY: the certificate is alive for the call; all bits are set where there is no such extension.
+    // SAFETY: the certificate is alive for the call; without this extension, all bits are set.
     let usage = unsafe { openssl_sys::X509_get_key_usage(certificate.as_ptr()) };
     usage & KU_KEY_CERT_SIGN != 0
 }
 
-/// True where the usages of a certificate allow a side to present it.
+/// True if the usages of a certificate allow a side to present it.
 pub(crate) fn is_for_side(certificate: &X509Ref, side: Side) -> bool {
     let purpose = match side {
         Side::Client => X509_PURPOSE_SSL_CLIENT,
@@ -146,27 +146,27 @@ pub(crate) fn is_for_side(certificate: &X509Ref, side: Side) -> bool {
     unsafe { X509_check_purpose(certificate.as_ptr(), purpose, 0) == 1 }
 }
 
-/// True where a certificate is for a host, given by name or by address.
+/// True if a certificate is for a host, given by name or by address.
 pub(crate) fn is_for_host(certificate: &X509Ref, host: &str) -> bool {
     let Ok(text) = std::ffi::CString::new(host) else { return false };
     if host.parse::<std::net::IpAddr>().is_ok() {
         // SAFETY: the certificate and the text, which ends in a zero byte, are alive for the call.
         return unsafe { X509_check_ip_asc(certificate.as_ptr(), text.as_ptr(), 0) == 1 };
     }
-    // SAFETY: as above; the length is the text's own, and no peer name is asked for.
+    // SAFETY: as above; the length is that of the text, and no peer name is requested.
     unsafe { X509_check_host(certificate.as_ptr(), text.as_ptr(), host.len(), 0, std::ptr::null_mut()) == 1 }
 }
 
-/// True where OpenSSL's verification knows what an extension asks for.
+/// True if OpenSSL's verification supports an extension.
 pub(crate) fn is_supported(extension: &X509Extension) -> bool {
     // SAFETY: the extension is alive for the call.
     unsafe { X509_supported_extension(extension.as_ptr()) == 1 }
 }
 
-/// An extension as OpenSSL prints it; `None` where it doesn't know how or where the value is malformed.
+/// An extension as printed by OpenSSL; `None` if OpenSSL does not support it, or the value is malformed.
 pub(crate) fn print_extension(extension: &X509Extension) -> Option<String> {
-    // SAFETY: the BIO is made, used and freed here; the extension is alive for the call. The text is copied out of
-    // the BIO's memory, whose start and length BIO_get_mem_data gives, before the BIO goes.
+    // SAFETY: the BIO is created, used and freed here; the extension is alive for the call. The text is copied from
+    // the BIO's memory, whose start and length BIO_get_mem_data returns, before the BIO is freed.
     unsafe {
         let bio = openssl_sys::BIO_new(openssl_sys::BIO_s_mem());
         if bio.is_null() {

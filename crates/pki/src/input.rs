@@ -1,4 +1,4 @@
-//! Files that people name, which may be pipes: while nothing arrives, the caller is asked whether to go on.
+//! User-supplied files, which may be pipes: while no data arrives, a callback decides whether to continue.
 
 use crate::cancellation;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -9,7 +9,7 @@ use std::io::{Error, ErrorKind, Read, Result};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// How long a file is waited for between two questions.
+/// Interval of the calls while no data arrives.
 const ASK_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 /// An open file.
@@ -19,7 +19,7 @@ pub struct Input<W> {
 }
 
 impl<W: FnMut() -> bool> Input<W> {
-    /// Opens a file; a pipe also before anybody writes to it. Where `is_wanted` says no, reading ends in an error.
+    /// Opens a file; a pipe needs no writer yet. If `is_wanted` returns false, reading ends with an error.
     pub fn open(path: &Path, is_wanted: W) -> Result<Self> {
         let flags = OFlags::NONBLOCK.bits().cast_signed();
         let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
@@ -44,8 +44,8 @@ impl<W: FnMut() -> bool> Read for Input<W> {
     }
 }
 
-/// The bytes of a file, at most N; `None` for a larger one. Devices that never end are larger. Whether to go on is asked
-/// of what [`cancellable`](cancellation::cancellable) names.
+/// The bytes of a file, at most `max_bytes`; `None` for a larger one or an endless device. The callback of
+/// [`cancellable`](cancellation::cancellable) decides whether to continue.
 pub fn read(path: &Path, max_bytes: u64) -> Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     Input::open(path, cancellation::is_wanted)?.take(max_bytes + 1).read_to_end(&mut bytes)?;

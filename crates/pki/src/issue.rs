@@ -1,4 +1,4 @@
-//! Certificates to order: whole chains, or one certificate under an issuer that already is.
+//! Issues certificates on request: whole chains, or one certificate by an existing issuer.
 
 use crate::certificate::{self, Issuer};
 use crate::error::{Doing, PkiError};
@@ -22,12 +22,12 @@ shakedown_trace::spelled! {
     }
 }
 
-/// What to change in a profile's certificates of one place.
+/// Changes to a profile's certificates of one place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overrides {
-    /// Instead of the common name; of a leaf also its first DNS name.
+    /// Replaces the common name; for a leaf, also replaces the alternative names by this DNS name.
     pub common_name: Option<String>,
-    /// Instead of the other names: `dns:…`, `ip:…`, `uri:…`, `email:…`.
+    /// Replaces the alternative names: `dns:…`, `ip:…`, `uri:…`, `email:…`.
     pub alternative_names: Vec<String>,
     /// First day of validity, `YYYY-MM-DD`.
     pub not_before: Option<String>,
@@ -40,12 +40,12 @@ pub struct Issued {
     pub certificate: Vec<u8>,
     /// PKCS #8 DER.
     pub key: Vec<u8>,
-    /// A self-signed certificate of the same name and key, DER, where the profile has one (cross-signing).
+    /// DER of a self-signed certificate with the same name and key, if the profile has one (cross-signing).
     pub counterpart: Option<Vec<u8>>,
 }
 
 impl Profile {
-    /// What a certificate of a place is like.
+    /// The role of a certificate at a place.
     pub fn place(&self, place: Place, has_issuer: bool) -> Result<&Role, PkiError> {
         match (place, has_issuer) {
             (Place::Root, false) => Ok(&self.root),
@@ -114,7 +114,7 @@ pub fn new_chain(profile: &Profile, side: Side, kinds: &[KeyType]) -> Result<Vec
     Ok(issued)
 }
 
-/// One new certificate with a new key: a root, or what `issuer` (certificate and key) issues.
+/// One new certificate with a new key: a root, or issued by `issuer` (certificate and key).
 pub fn one(
     profile: &Profile,
     place: Place,
@@ -128,8 +128,8 @@ pub fn one(
     Ok(Issued { certificate: der(&certificate)?, key: keys::to_pkcs8(&key)?, counterpart: None })
 }
 
-/// An authority's key that exists, certified by `issuer` (certificate and key): what its own root issues, or another's
-/// (a cross-certificate). DER.
+/// DER of a certificate for an authority's existing key, issued by `issuer` (certificate and key): the authority's own
+/// root, or another one (a cross-certificate).
 pub fn authority(
     profile: &Profile,
     key: &PKey<Private>,
@@ -153,7 +153,7 @@ fn checked<'a>(issuer: Option<(&'a X509, &'a PKey<Private>)>) -> Result<Option<I
 /// Leaf, its key and the other certificates as a PKCS #12 archive.
 ///
 /// # Errors
-/// [`PkiError::OpenSsl`], also where the password holds a zero byte.
+/// [`PkiError`]: the chain is empty, the password contains a zero byte, or OpenSSL failed.
 pub fn pkcs12(chain: &[Issued], password: &str) -> Result<Vec<u8>, PkiError> {
     let Some((leaf, others)) = chain.split_first() else { return Err(PkiError::ChainTooShort { given: 0 }) };
     if password.contains('\0') {
@@ -173,7 +173,7 @@ pub fn pkcs12(chain: &[Issued], password: &str) -> Result<Vec<u8>, PkiError> {
     build().doing("make a PKCS #12 archive")
 }
 
-/// Issues a chain from the root down; given and returned leaf first.
+/// Issues a chain from the root down; `keys` and the result are leaf first.
 pub(crate) fn chain(profile: &Profile, side: Side, keys: &[PKey<Private>]) -> Result<Vec<X509>, PkiError> {
     let mut issued: Vec<X509> = Vec::new();
     for (level, key) in keys.iter().enumerate().rev() {

@@ -1,4 +1,4 @@
-//! Keys of every type that a suite can name: made, recognised, and moved about as PKCS #8.
+//! Keys of every type that a suite can name: generation, recognition, and conversion from and to PKCS #8.
 
 use crate::cancellation::is_wanted;
 use crate::error::{Doing, PkiError};
@@ -24,7 +24,7 @@ pub fn family<T>(key: &PKeyRef<T>) -> Option<KeyFamily> {
     }
 }
 
-/// Makes a new key.
+/// Generates a new key.
 pub fn generate(key: KeyType) -> Result<PKey<Private>, PkiError> {
     if !is_wanted() {
         return Err(PkiError::Interrupted);
@@ -42,7 +42,7 @@ pub fn generate(key: KeyType) -> Result<PKey<Private>, PkiError> {
     }
 }
 
-/// What a suite calls this key; `None` for kinds, sizes and exponents that no suite name has.
+/// The type of a key in suite names; `None` for kinds, sizes and exponents that no suite name has.
 pub fn key_type<T: HasPublic>(key: &PKeyRef<T>) -> Option<KeyType> {
     match family(key)? {
         KeyFamily::Rsa => {
@@ -69,7 +69,7 @@ pub fn key_type<T: HasPublic>(key: &PKeyRef<T>) -> Option<KeyType> {
     }
 }
 
-/// What people call a key: a suite's name for it, else its kind and size.
+/// A readable name of a key: its name in suite names, or else its kind and size.
 pub fn describe<T: HasPublic>(key: &PKeyRef<T>) -> String {
     if let Some(key) = key_type(key) {
         return key.standard_name().to_owned();
@@ -96,7 +96,7 @@ pub fn to_pkcs8(key: &PKeyRef<Private>) -> Result<Vec<u8>, PkiError> {
     key.private_key_to_pkcs8().doing("encode a private key")
 }
 
-/// The key of a PKCS #8 DER text.
+/// Reads a key in PKCS #8 DER.
 pub fn from_pkcs8(der: &[u8]) -> Result<PKey<Private>, PkiError> {
     PKey::private_key_from_der(der).doing("read a private key")
 }
@@ -126,11 +126,11 @@ fn generate_ml_dsa(level: u8) -> Result<PKey<Private>, ErrorStack> {
     PKey::private_key_from_seed(None, kind, None, &seed)
 }
 
-/// Makes a DSA key with the subgroup sizes of FIPS 186-2 (160 bits) and, from 2048 bits, FIPS 186-4 (256 bits).
+/// Generates a DSA key with the subgroup sizes of FIPS 186-2 (160 bits) and, from 2048 bits, FIPS 186-4 (256 bits).
 ///
-/// Done by hand because OpenSSL refuses to make 512 bits. The parameters are drawn at random and not from a
-/// published seed, which costs nothing here: their honesty need not be proved. Generator and
-/// public key are drawn until they are as long as the prime, so that every key of a size takes the same bytes.
+/// Implemented here because OpenSSL does not generate 512 bits. The parameters are random instead of derived from a
+/// published seed, because no one needs to verify them. Generator and public key are drawn until they are as long as
+/// the prime, so that all keys of a size have the same encoded length.
 fn generate_dsa(bits: u16) -> Result<PKey<Private>, ErrorStack> {
     let bits = i32::from(bits);
     let mut context = BigNumContext::new()?;
@@ -163,7 +163,7 @@ fn generate_dsa(bits: u16) -> Result<PKey<Private>, ErrorStack> {
     PKey::from_dsa(Dsa::from_private_components(p, q, g, x, y)?)
 }
 
-/// A prime of exactly N bits that is 1 modulo `q`.
+/// A prime of exactly `bits` bits that is 1 modulo `q`.
 fn prime_above_subgroup(bits: i32, q: &BigNumRef, context: &mut BigNumContext) -> Result<BigNum, ErrorStack> {
     let mut twice_q = BigNum::new()?;
     twice_q.lshift1(q)?;

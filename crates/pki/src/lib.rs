@@ -1,18 +1,18 @@
 //! Keys and X.509 certificates of the laboratory.
 //!
-//! - [`Profile`]: what is in a certificate besides its key (names, validity, extensions), as a data file;
-//! - [`Store`]: makes the [`Identity`] of a side of a suite once and keeps it on disk;
-//! - [`UserIdentity`]: the same from a user's own files;
-//! - [`issue`]: certificates to a user's order;
-//! - [`order`]: which certificate was issued by which, of either form;
+//! - [`Profile`]: the content of a certificate apart from its key (names, validity, extensions), as a data file;
+//! - [`Store`]: creates the [`Identity`] of a side of a suite once and keeps it on disk;
+//! - [`UserIdentity`]: an identity from user-supplied files;
+//! - [`issue`]: issues certificates on request;
+//! - [`order`]: which certificate issued which, for X.509 and WTLS;
 //! - [`keys`]: keys of every type that a suite can name;
-//! - [`dh`]: the finite-field groups that OpenSSL has no short cut for;
-//! - [`draft`]: files that appear whole or not at all;
+//! - [`dh`]: finite-field groups for which OpenSSL uses full-length exponents;
+//! - [`draft`]: files that appear complete or not at all;
 //! - [`input`]: files that may be pipes;
-//! - [`limits`]: how much is read of what people give;
-//! - [`cancellation`]: giving up keys that take too long.
+//! - [`limits`]: limits on user-supplied files;
+//! - [`cancellation`]: cancels the generation of keys.
 //!
-//! No clock is read here: the time at which something must be valid comes in as an argument.
+//! This crate reads no clock: the verification time is an argument.
 
 mod cache;
 pub mod cancellation;
@@ -43,5 +43,5 @@ pub use signature::Digest;
 pub use store::{Identity, Store};
 pub use user::{UserError, UserIdentity};
 
-// The features of the one OpenSSL build are set there.
+// That crate sets the features of the only OpenSSL build.
 use shakedown_ossl as _;

@@ -1,18 +1,18 @@
-//! How much is read of what people give, and how errors quote it.
+//! Limits on user-supplied files, and how errors quote their content.
 
 use crate::error::PkiError;
 use crate::input;
 use crate::name::printable;
 use std::path::Path;
 
-/// Bytes of a file of certificates and keys.
+/// Size of a file of certificates and keys.
 pub const MAX_FILE_BYTES: u64 = 16 << 20;
 pub const MAX_PROFILE_BYTES: u64 = 1 << 20;
-/// Certificates, keys and other blocks of a file: more than the lists of roots that systems come with.
+/// Certificates, keys and other blocks of a file; more than in the root lists of operating systems.
 pub const MAX_BLOCKS: usize = 1000;
-/// Certificates of a chain, the root included; what OpenSSL follows by default.
+/// Certificates of a chain, including the root; OpenSSL's default.
 pub const MAX_CHAIN: usize = 100;
-/// Characters of a foreign text that an error quotes.
+/// Characters of user-supplied text that an error quotes.
 const MAX_QUOTED: usize = 120;
 
 pub(crate) fn read_profile(path: &Path) -> Result<String, PkiError> {
@@ -24,7 +24,7 @@ pub(crate) fn read_profile(path: &Path) -> Result<String, PkiError> {
         .map_err(|error| fail(std::io::Error::new(std::io::ErrorKind::InvalidData, error)))
 }
 
-/// A foreign text as an error quotes it: on one line, and not without end.
+/// User-supplied text as quoted in an error: on one line, with a limited length.
 pub(crate) fn quoted(text: &str) -> String {
     match text.char_indices().nth(MAX_QUOTED) {
         Some((end, _)) => printable(&text[..end]) + "…",

@@ -1,4 +1,4 @@
-//! Names of certificates as people read them.
+//! Readable names of certificates.
 
 use openssl::nid::Nid;
 use openssl::x509::{X509NameRef, X509Ref};
@@ -9,7 +9,7 @@ pub(crate) fn text(name: &X509NameRef) -> String {
         .entries()
         .map(|entry| {
             let attribute = entry.object().nid().short_name().unwrap_or("?").to_owned();
-            // Values in other encodings than text come out as OpenSSL has them.
+            // OpenSSL converts values in other encodings to text.
             let value = entry.data().to_string().unwrap_or_else(|_| "(not a text)".into());
             format!("{attribute}={}", printable(&value))
         })
@@ -17,12 +17,12 @@ pub(crate) fn text(name: &X509NameRef) -> String {
     if attributes.is_empty() { "(empty)".into() } else { attributes.join(", ") }
 }
 
-/// The common name of a certificate's subject, else its whole name.
+/// The common name of a certificate's subject, or else its whole name.
 pub(crate) fn short(certificate: &X509Ref) -> String {
     common_name(certificate).map_or_else(|| text(certificate.subject_name()), |value| printable(&value))
 }
 
-/// The text with control characters escaped: names come from strangers and end on terminals.
+/// Escapes control characters: names come from untrusted files and are printed on terminals.
 pub fn printable(text: &str) -> String {
     let mut printable = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -40,8 +40,8 @@ fn common_name(certificate: &X509Ref) -> Option<String> {
     entries.next().and_then(|entry| entry.data().to_string().ok())
 }
 
-/// DNS name that a peer checks: the first that the certificate has (a wildcard's place taken by `host`), else the
-/// common name; `None` where there is neither.
+/// DNS name that a peer checks: the first in the certificate (a wildcard is replaced by `host`), or else the
+/// common name; `None` if there is neither.
 pub(crate) fn host(certificate: &X509Ref) -> Option<String> {
     let names = certificate.subject_alt_names();
     let first = names.iter().flatten().find_map(|name| name.dnsname().map(str::to_owned));

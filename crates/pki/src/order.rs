@@ -1,4 +1,4 @@
-//! Which certificate was issued by which; the same for certificates of either form.
+//! Which certificate issued which, for X.509 and WTLS.
 
 use crate::UserError;
 use crate::date::unix_s;
@@ -9,23 +9,23 @@ use crate::{PkiError, date};
 use openssl::x509::X509;
 use std::path::Path;
 
-/// A certificate, as far as its place in a chain goes.
+/// The properties of a certificate that determine its place in a chain.
 pub trait Link {
-    /// True where it names `issuer` as its issuer.
+    /// True if it names `issuer` as its issuer.
     fn names(&self, issuer: &Self) -> bool;
 
-    /// True where its signature verifies under the issuer's key.
+    /// True if its signature verifies under the issuer's key.
     fn is_signed_by(&self, issuer: &Self) -> bool;
 
-    /// Whom it certifies, in short.
+    /// A short name of the subject.
     fn subject(&self) -> String;
 
     fn issuer(&self) -> String;
 
-    /// First and last second of its validity; `None` where they can't be read.
+    /// First and last second of its validity; `None` if they cannot be read.
     fn validity_s(&self) -> Option<(i64, i64)>;
 
-    /// Why it may not issue others, if it may not.
+    /// Why it may not issue certificates; `None` if it may.
     fn is_no_issuer(&self) -> Option<&'static str>;
 }
 
@@ -69,17 +69,17 @@ impl Link for X509 {
     }
 }
 
-/// True where `certificate` names `issuer` and its signature verifies under the issuer's key.
+/// True if `certificate` names `issuer` and its signature verifies under the issuer's key.
 pub fn issued_by<C: Link>(certificate: &C, issuer: &C) -> bool {
     certificate.names(issuer) && certificate.is_signed_by(issuer)
 }
 
-/// True where a certificate is signed by its own key.
+/// True if a certificate is signed by its own key.
 pub fn is_self_signed<C: Link>(certificate: &C) -> bool {
     issued_by(certificate, certificate)
 }
 
-/// The path from the certificate at `leaf` upwards as far as it goes, but no longer than [`MAX_CHAIN`], as places in `certificates`.
+/// The path from the certificate at `leaf` towards the root, of at most [`MAX_CHAIN`] certificates, as indices.
 pub fn path_from<C: Link>(certificates: &[C], leaf: usize) -> Vec<usize> {
     let mut path = vec![leaf];
     let mut last = leaf;
@@ -93,7 +93,7 @@ pub fn path_from<C: Link>(certificates: &[C], leaf: usize) -> Vec<usize> {
     path
 }
 
-/// The place of the leaf: the certificate that issued none of the others; the first of several.
+/// Index of the leaf: the first certificate that issued none of the others.
 pub fn leaf_of<C: Link>(certificates: &[C]) -> usize {
     let issued_none = |place: &usize| {
         let mut others = certificates.iter().enumerate().filter(|(other, _)| other != place);
@@ -102,8 +102,8 @@ pub fn leaf_of<C: Link>(certificates: &[C]) -> usize {
     (0..certificates.len()).find(issued_none).unwrap_or(0)
 }
 
-/// The places of a file's certificates from the leaf upwards, provided that all of them are on the way and, where the
-/// file has an order, in that.
+/// Indices of a file's certificates from the leaf upwards, provided that all of them are on this path and, if the
+/// file has an order, in this order.
 pub fn in_order<C: Link>(
     certificates: &[C],
     leaf: usize,
@@ -138,8 +138,8 @@ pub fn in_order<C: Link>(
     Ok(places)
 }
 
-/// The root of a path: of the anchors the one that issued the first certificate that any has issued, and that one's place;
-/// without anchors the last, which must be self-signed.
+/// The root of a path, and the index of the certificate that it issued: the first certificate that any of the anchors
+/// issued. Without anchors, the root is the last certificate, which must be self-signed.
 pub fn find_root<'a, C: Link>(
     path: &'a [C],
     anchors: Option<(&'a [C], &Path)>,
@@ -160,7 +160,7 @@ pub fn find_root<'a, C: Link>(
     issued.ok_or(UserError::ForeignRoot { ca_path, chain_path, subject, issuer })
 }
 
-/// Refuses a certificate of a user's file outside of its validity.
+/// Rejects a user-supplied certificate outside its validity.
 pub fn check_dates<C: Link>(certificate: &C, now_unix_s: i64, file: &Path) -> Result<(), UserError> {
     let path = file.to_path_buf();
     let Some((from_s, to_s)) = certificate.validity_s() else {
@@ -176,7 +176,7 @@ pub fn check_dates<C: Link>(certificate: &C, now_unix_s: i64, file: &Path) -> Re
     Ok(())
 }
 
-/// Refuses a chain of the store outside of the validity of any of its certificates; `kind` is what errors call them.
+/// Rejects a chain of the store outside the validity of any of its certificates; `kind` is their name in errors.
 pub fn check_validity<C: Link>(chain: &[C], kind: &str, now_unix_s: i64) -> Result<(), PkiError> {
     for certificate in chain {
         let Some((from_s, to_s)) = certificate.validity_s() else { continue };

@@ -1,4 +1,4 @@
-//! Digests of signatures, and how long a signature is.
+//! Digests and lengths of signatures.
 
 use crate::error::{Doing, PkiError};
 use crate::keys::family;
@@ -35,7 +35,7 @@ impl Digest {
         }
     }
 
-    /// True where PKCS #1 v1.5 padding leaves room for the digest in an RSA signature of N bytes.
+    /// True if an RSA signature of `modulus_bytes` has room for the digest with PKCS #1 v1.5 padding.
     pub(crate) fn fits_rsa(self, modulus_bytes: u32) -> bool {
         // DigestInfo wraps 18 (MD5), 15 (SHA-1) or 19 bytes around the digest; padding takes 11 (RFC 8017, 9.2).
         let wrapping = match self {
@@ -48,10 +48,10 @@ impl Digest {
     }
 }
 
-/// The likeliest length in bytes of a DER signature by this key, where its length is a matter of luck (ECDSA, DSA).
+/// The likeliest length in bytes of a DER signature by this key, if the length varies randomly (ECDSA, DSA).
 ///
-/// Certificates are signed until they have it, so that the bytes of a handshake hang on its description and not
-/// on the machine that happened to make the keys.
+/// Certificates are signed again until they have this length, so that the bytes of a handshake depend only on its
+/// description, not on the generated keys.
 pub(crate) fn likeliest_bytes(key: &PKeyRef<Private>) -> Result<Option<usize>, PkiError> {
     let order = match family(key) {
         Some(KeyFamily::Ec) => {
@@ -75,9 +75,9 @@ fn likeliest_sequence(order: &BigNumRef) -> usize {
     // A positive INTEGER begins with a zero bit, and has a header of two bytes.
     let longest = order.num_bits() / 8 + 1;
     let order = order.to_vec().iter().fold(0.0, |value, &byte| value * 256.0 + f64::from(byte));
-    // How likely a number has a byte less; numbers with two bytes less are too rare to matter.
+    // Probability that a number is one byte shorter; two bytes are too rare to matter.
     let short = 2_f64.powi(8 * (longest - 1) - 1) / order;
-    // None, one or both have a byte less: (1 - s)^2, 2 s (1 - s), s^2.
+    // None, one or both are one byte shorter: (1 - s)^2, 2 s (1 - s), s^2.
     let shorter = i32::from(short > 1.0 / 3.0) + i32::from(short > 2.0 / 3.0);
     let content = 2 * (2 + longest) - shorter;
     usize::try_from(content + if content < 128 { 2 } else { 3 }).unwrap_or(0)
@@ -102,7 +102,7 @@ mod tests {
             }
             let likeliest = likeliest_bytes(&key).unwrap().unwrap();
             let most = counts.values().max().unwrap();
-            // Equally likely lengths may come out either way round.
+            // Of two equally likely lengths, either may be more frequent here.
             assert!(counts[&likeliest] * 10 >= most * 7, "{name}: {likeliest} in {counts:?}");
         }
     }

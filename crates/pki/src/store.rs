@@ -1,4 +1,4 @@
-//! The identities of a suite's sides, made once and kept.
+//! The identities of a suite's sides, generated once and kept.
 
 use crate::cache::{Cache, hex};
 use crate::date;
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 /// Folder of keys; its number changes with the layout of the files.
 const KEYS: &str = "keys-1";
-/// Folder of certificates; its number changes with the layout of the files and with the way certificates are made.
+/// Folder of certificates; its number changes with the layout of the files and the way certificates are created.
 const CERTIFICATES: &str = "x509-1";
 
 /// Keys and certificates on disk. The private keys in it are for the laboratory only.
@@ -25,10 +25,10 @@ pub struct Store {
     cache: Cache,
 }
 
-/// What a side shows and what its peer trusts.
+/// What a side presents and what its peer trusts.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// DER certificates that are sent, leaf first; the root is left out.
+    /// DER certificates that are sent, leaf first, without the root.
     pub chain: Vec<Vec<u8>>,
     /// DER certificate that the peer trusts.
     pub root: Vec<u8>,
@@ -40,7 +40,7 @@ pub struct Identity {
 
 impl std::fmt::Debug for Identity {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // The key stays out of logs.
+        // The key must not appear in logs.
         let bytes: Vec<_> = self.chain.iter().map(Vec::len).collect();
         formatter
             .debug_struct("Identity")
@@ -51,13 +51,13 @@ impl std::fmt::Debug for Identity {
 }
 
 impl Store {
-    /// A store in a folder, which is made when something is first kept in it.
+    /// A store in a folder, which is created when the first file is stored.
     pub fn open(folder: &Path) -> Self {
         Self { cache: Cache::new(folder) }
     }
 
-    /// The default folder of the store: `SHAKEDOWN_CACHE`, else `shakedown` under `XDG_CACHE_HOME`,
-    /// else `~/.cache/shakedown`.
+    /// The default folder of the store: `SHAKEDOWN_CACHE`, or else `shakedown` under `XDG_CACHE_HOME`,
+    /// or else `~/.cache/shakedown`.
     pub fn default_dir() -> Result<PathBuf, PkiError> {
         let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         variable("SHAKEDOWN_CACHE")
@@ -66,14 +66,14 @@ impl Store {
             .ok_or(PkiError::NoCacheDirectory)
     }
 
-    /// What was found damaged and made again since the last call, one line each.
+    /// Notices about damaged files that were regenerated since the last call, one line each.
     pub fn take_notices(&self) -> Vec<String> {
         self.cache.take_notices()
     }
 
     /// The identity of a side: a chain of `keys`, leaf first and root last, under a profile.
     ///
-    /// Each place of each side's chain has a key of its own. `now_unix_s` is when the chain must be valid.
+    /// Each place of each side's chain has a different key. The chain must be valid at `now_unix_s`.
     pub fn identity(
         &self,
         keys: &[KeyType],
@@ -99,8 +99,8 @@ impl Store {
         into_identity(&certificates, &leaf_key)
     }
 
-    /// `count` client identities under the same issuers: the usual one, then others, each with a name and a new key of
-    /// its own, which are not kept.
+    /// `count` client identities under the same issuers: that of [`identity`](Self::identity), then others, each with
+    /// another name and a new key, which are not kept.
     pub fn clients(
         &self,
         keys: &[KeyType],
@@ -141,7 +141,7 @@ impl Store {
         keys::to_pkcs8(&*self.key_at(key, side.as_str(), place)?)
     }
 
-    /// A text kept under `folder/name`, as `read` understands it; made by `make` where there is none or where it is damaged.
+    /// The text of `folder/name`, parsed by `read`; created by `make` if it does not exist or is damaged.
     pub fn keep<T, E: From<PkiError>>(
         &self,
         folder: &str,
@@ -184,7 +184,7 @@ impl Store {
     }
 }
 
-/// Reads a kept chain and makes sure that it is what its name says.
+/// Reads a stored chain and checks that it matches its name.
 fn read_chain(text: &str, keys: &[KeyType], leaf_key: &PKey<Private>) -> Result<Vec<X509>, String> {
     let chain = X509::stack_from_pem(text.as_bytes()).map_err(|_| "unreadable certificates")?;
     let public_keys = chain.iter().map(|certificate| certificate.public_key()).collect::<Result<Vec<_>, _>>();

@@ -1,4 +1,4 @@
-//! User-supplied certificates and key, made ready for a suite.
+//! User-supplied certificates and keys, prepared for a suite.
 
 use crate::credentials::{CredentialFile, Format, ReadError};
 use crate::date;
@@ -12,18 +12,18 @@ use openssl::x509::X509;
 use shakedown_trace::suite::KeyType;
 use std::path::{Path, PathBuf};
 
-/// A user's own identity, and what a suite calls its keys.
+/// A user-supplied identity, and the types of its keys in suite names.
 #[derive(Debug)]
 pub struct UserIdentity {
     /// Chain, root, key and name.
     pub identity: Identity,
     /// Leaf first, trusted root last.
     pub keys: Vec<KeyType>,
-    /// Certificates that are sent although the peer's path does not need them (cross-signed roots, for example).
+    /// Number of certificates that are sent but not needed by the peer's path (for example cross-signed roots).
     pub unneeded: usize,
 }
 
-/// Why user-supplied certificates can't be used. Each message says what, where, and what would be right.
+/// Why user-supplied certificates cannot be used. Each message states the problem, its place, and what is accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum UserError {
     #[error(transparent)]
@@ -81,8 +81,8 @@ fn accepted_keys() -> &'static str {
 }
 
 impl UserIdentity {
-    /// Reads a chain (leaf first), its key (left out where the chain's file holds it), and the root that peers are to
-    /// trust (left out where the chain's file ends with it); all must be valid at `now_unix_s`.
+    /// Reads a chain (leaf first), its key (`None`: in the chain's file), and the root that peers trust (`None`: at the
+    /// end of the chain's file); all must be valid at `now_unix_s`.
     pub fn load(
         chain_path: &Path,
         key_path: Option<&Path>,
@@ -120,8 +120,8 @@ impl UserIdentity {
 }
 
 impl Identity {
-    /// What a side presents to a peer whose trust is not known here: a chain (leaf first) and its key (left out where
-    /// the chain's file holds it). Dates are the peer's to check; `root` and `subject` are empty.
+    /// The identity for a peer whose trusted root is unknown: a chain (leaf first) and its key (`None`: in the chain's
+    /// file). Validity is not checked, which the peer does; `root` and `subject` are empty.
     pub fn presented(
         chain_path: &Path,
         key_path: Option<&Path>,
@@ -131,7 +131,7 @@ impl Identity {
         presented(&path, &key, chain_path)
     }
 
-    /// What a side trusts of a peer of which nothing else is known: the one self-signed certificate of a file.
+    /// The identity of a peer of which only the trusted root is known: the only self-signed certificate of a file.
     pub fn trusted(path: &Path, password: Option<&str>) -> Result<Self, UserError> {
         let certificates = CredentialFile::load_certificates(path, password)?;
         let roots: Vec<_> = certificates.iter().filter(|one| is_self_signed(*one)).collect();
@@ -160,12 +160,12 @@ fn load_path(
         None => chain.key.ok_or_else(|| ReadError::NoKey { path: chain_path.into() })?,
     };
     let leaf = find_leaf(&chain.certificates, &key, chain_path, key_path.unwrap_or(chain_path))?;
-    // An archive has no order of its own.
+    // The certificates of an archive have no order.
     let path = in_order(&chain.certificates, leaf, chain.format != Format::Pkcs12, chain_path)?;
     Ok((path.into_iter().map(|place| chain.certificates[place].clone()).collect(), key))
 }
 
-/// What is sent of a chain (roots are not), and its key; without root and name.
+/// The sent part of a chain (without roots) and its key; root and name are empty.
 fn presented(path: &[X509], key: &PKey<Private>, file: &Path) -> Result<Identity, UserError> {
     let sent = path.iter().enumerate().filter(|(place, one)| *place == 0 || !is_self_signed(*one));
     let chain = sent.map(|(_, certificate)| der(certificate, file)).collect::<Result<_, _>>()?;
@@ -177,7 +177,7 @@ fn der(certificate: &X509, file: &Path) -> Result<Vec<u8>, ReadError> {
     certificate.to_der().map_err(|_| ReadError::Unreadable { path: file.into() })
 }
 
-/// The place of the certificate that holds the key.
+/// Index of the certificate for the key.
 fn find_leaf(
     certificates: &[X509],
     key: &PKey<Private>,

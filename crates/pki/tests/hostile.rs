@@ -1,4 +1,4 @@
-//! Files from strangers: anything may be in them, and nothing may fall over.
+//! Files from untrusted sources: no content may cause a failure other than an error.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -17,7 +17,7 @@ static CERTIFICATE: LazyLock<Vec<u8>> = LazyLock::new(|| {
     chain(&profile, Side::Server, "p256@p256").swap_remove(0).certificate
 });
 
-/// What is said of a file of these bytes.
+/// The description of a file with these bytes.
 fn described(der: &[u8]) -> Result<Description, InspectError> {
     let folder = tempfile::tempdir().unwrap();
     let path = file(folder.path(), "certificate.der", der);
@@ -85,7 +85,7 @@ fn names_cannot_write_on_the_terminal() {
     assert_eq!(description.certificates[0].subject, "O=Shakedown Laboratory, CN=a\\u{1b}[31mred\\n");
 }
 
-/// What is asked of a file that is too much in some way: one line, with the file and what is accepted.
+/// Asserts that the error for a file beyond a limit is one line that names the file and what is accepted.
 fn in_one_line(message: &str, wanted: &str) {
     assert!(message.contains(wanted) && message.contains("accepted: "), "{message}");
     assert!(!message.contains(char::is_control) && message.len() < 500, "{} bytes: {message}", message.len());
@@ -107,7 +107,7 @@ fn profiles_that_are_too_much_are_refused_in_one_line() {
         "'2020\\n01' is not accepted",
     );
     in_one_line(&value("2020-01-01", &"9".repeat(5000)), "not_before: '999");
-    // Ten thousand days from there pass the last of the calendar.
+    // Ten thousand days later is after the last date of the calendar.
     in_one_line(&value("2020-01-01", "9990-01-01"), "days: '10950' is not accepted");
     // A number of 5,000 digits, lists in lists, tables in tables.
     let number = value("days = 10950", &format!("days = {}", "9".repeat(5000)));
@@ -124,7 +124,7 @@ fn profiles_that_are_too_much_are_refused_in_one_line() {
 fn files_of_very_many_blocks_are_refused_soon() {
     let read =
         |bytes: &[u8]| CredentialFile::read(bytes, Path::new("x"), None).err().map(|error| error.to_string());
-    // 600,000 blocks that are begun and never ended: reading on to the end from each would be six terabytes.
+    // 600,000 blocks without an end: scanning the rest of the text for each would read terabytes.
     let begun = "-----BEGIN X-----\n".repeat(600_000);
     in_one_line(&read(begun.as_bytes()).unwrap(), "x: holds more than 1000 certificates or other blocks");
     let certificate = pem(&CERTIFICATE);
@@ -171,7 +171,7 @@ fn times_beyond_the_calendar_are_refused_in_one_line() {
     }
 }
 
-/// A cache whose file has become a device that never ends, or a key of megabytes, heals.
+/// A cached file is regenerated if it was replaced by an endless device or a key of megabytes.
 #[test]
 fn a_cached_file_without_end_is_made_again() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Identities from the store: right by the system's own `openssl`, stable, and safe against damage and company.
+//! Identities from the store: valid for the system's `openssl`, stable, and safe against damage and concurrent use.
 #![allow(clippy::unwrap_used)]
 
 use shakedown_pki::{Identity, PkiError, Profile, Store};
@@ -18,7 +18,7 @@ fn pem(der: &[u8]) -> Vec<u8> {
     openssl::x509::X509::from_der(der).unwrap().to_pem().unwrap()
 }
 
-/// Runs the system's `openssl`; gives its exit and everything it said.
+/// Runs the system's `openssl`; returns whether it succeeded, and its output.
 fn openssl(folder: &Path, arguments: &[&str]) -> (bool, String) {
     let output = Command::new("openssl").args(arguments).current_dir(folder).output().unwrap();
     let said = [output.stdout, output.stderr].concat();
@@ -27,7 +27,7 @@ fn openssl(folder: &Path, arguments: &[&str]) -> (bool, String) {
 
 fn lay_out(folder: &Path, identity: &Identity) {
     std::fs::write(folder.join("leaf.pem"), pem(&identity.chain[0])).unwrap();
-    // The tool wants one certificate there at least; the leaf does no harm.
+    // The tool requires at least one certificate there; the leaf does no harm.
     let between: Vec<u8> = identity.chain.iter().flat_map(|der| pem(der)).collect();
     std::fs::write(folder.join("between.pem"), between).unwrap();
     std::fs::write(folder.join("root.pem"), pem(&identity.root)).unwrap();
@@ -96,7 +96,7 @@ fn sides_places_and_profiles_have_keys_and_certificates_of_their_own() {
     let public = |der: &[u8]| openssl::x509::X509::from_der(der).unwrap().public_key().unwrap();
     assert!(!public(&server.chain[0]).public_eq(&public(&server.chain[1])));
     assert!(!public(&server.chain[1]).public_eq(&public(&server.root)));
-    // The same again, from disk, by another store.
+    // Another store reads the same identity from disk.
     assert_eq!(Store::open(folder.path()).identity(&chain, Side::Server, &profile, NOW).unwrap(), server);
     let other = Profile { serial_bytes: 8, ..profile };
     let shorter = store.identity(&chain, Side::Server, &other, NOW).unwrap();
@@ -135,7 +135,7 @@ fn damaged_files_are_made_again_and_reported() {
         }
     }
     assert_eq!(files.len(), 3);
-    // An issuer's key is not read again once its certificates are there.
+    // An issuer's key is not read again once its certificates exist.
     files.retain(|path| !path.ends_with("server-1-p256.pem"));
     for path in files {
         let whole = std::fs::read(&path).unwrap();

@@ -1,4 +1,4 @@
-//! Chains of the shapes that public authorities issue, validated by the system's own `openssl` and by ourselves.
+//! Typical chains of public CAs, validated by the system's `openssl` and by this crate.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -10,7 +10,7 @@ use shakedown_trace::Side;
 use shakedown_trace::suite::{Protocol, chain_name};
 use std::path::Path;
 
-/// Every shape with the host that its leaf is for.
+/// Every style with the host of its leaf.
 const STYLES: [(&str, &str); 5] = [
     ("style-automated", "www.example.org"),
     ("style-cross-signed", "www.example.org"),
@@ -131,7 +131,7 @@ fn a_cross_signed_root_is_trusted_by_old_and_new_peers() {
         let description = inspect::describe(&sent, None, Some(&ca), None, &criteria(Side::Server)).unwrap();
         assert!(description.violations.is_empty(), "{:?}", description.violations);
         assert_eq!(description.keys_name.as_deref(), Some(name));
-        // The user's own identity says which certificate is sent for nothing.
+        // The user-supplied identity counts the certificates that are sent without need.
         let key = file(folder, "key.pem", common::key_pem(&issued[0]));
         let user = shakedown_pki::UserIdentity::load(&sent, Some(&key), Some(&ca), None, NOW).unwrap();
         assert_eq!(chain_name(&user.keys, Protocol::Tls12), name);

@@ -1,4 +1,4 @@
-//! User-supplied certificates and keys: every form they come in, and everything that can be wrong with them.
+//! User-supplied certificates and keys: every format, and every violation.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -123,7 +123,7 @@ fn a_lone_self_signed_certificate_is_its_own_root() {
     ];
     let (made, said) = openssl(folder.path(), &arguments);
     assert!(made, "{said}");
-    // Valid from the real today on; far enough in the future for any clock that runs this.
+    // The certificate is valid from today on; this time is later than today on any machine.
     let later = 4_000_000_000;
     let (chain, key) = (folder.path().join("cert.pem"), folder.path().join("key.pem"));
     let loaded = UserIdentity::load(&chain, Some(&key), None, None, later).unwrap();

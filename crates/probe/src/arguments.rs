@@ -4,7 +4,7 @@ use crate::options::{Given, Kind, Named};
 use serde::Deserialize;
 use std::path::PathBuf;
 
-/// What `--help` says.
+/// Text of `--help`.
 pub const HELP: &str = "\
 Times every cryptographic primitive that Shakedown's suites use on this device, and writes a device profile.
 
@@ -53,7 +53,7 @@ pub const OPTIONS: &[Named] = &[
     ("version", "version", Kind::Flag(true)),
 ];
 
-/// How to measure, and where to put it.
+/// Options of a measurement and its output.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Arguments {
@@ -83,12 +83,12 @@ impl Arguments {
         Ok(Self { filter: given.words, ..read })
     }
 
-    /// How often handshakes are measured; none are where it is 0.
+    /// Number of rounds of handshakes; 0 without `--handshakes`.
     pub fn rounds(&self) -> usize {
         if self.handshakes { self.rounds.unwrap_or(3) } else { 0 }
     }
 
-    /// The profile's.
+    /// Name of the profile.
     pub fn name(&self) -> String {
         let of_file = self.out.as_ref().and_then(|path| path.file_stem()?.to_str());
         self.name.as_deref().or(of_file).unwrap_or("this-machine").to_owned()

@@ -1,5 +1,5 @@
-//! The CPU time of a connection on this device, as `shakedown devices measure` has it, without its choice of rounds by
-//! the processor's speed: a device of its own has one.
+//! The CPU time of a connection on this device, as in `shakedown devices measure`, but without its choice of rounds by
+//! the processor's speed, which is constant on a device of its own.
 
 use shakedown_live::connection_cost::{CLIENT_STACK, PLANS, SECONDS, line, per_kib_us, served};
 use shakedown_stacks::Settings;
@@ -10,40 +10,40 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What busy neighbours do: handshakes, as clients and other workers would.
+/// Suite of the handshakes that keep other processors busy, as clients and other workers do.
 const NEIGHBOURS: &str = "tls1.3/x25519/p256/server";
 const ROUNDS: usize = 8;
 const REPEAT: usize = 40;
 
-/// Microseconds a connection, as the table `[connection]` of a profile.
+/// Costs of a connection, as in the table `[connection]` of a profile.
 #[derive(Debug, serde::Serialize)]
 pub struct ConnectionCost {
     pub server_us: f64,
     pub client_us: f64,
-    /// By what share a handshake takes the server longer than in memory.
+    /// Relative increase of the server's time of a handshake over that in memory.
     pub server_cold: f64,
-    /// By what share it takes the client longer.
+    /// The same for the client.
     pub client_cold: f64,
-    /// Standard deviation of the server's between rounds.
+    /// Standard deviation of the server's time between rounds.
     pub sd_us: f64,
     pub per_kib_us: f64,
 }
 
-/// A round of a suite.
+/// Times of a suite in one round.
 struct Round {
     kib: f64,
     server: Times,
     client: Times,
 }
 
-/// What a handshake takes a side in memory, and a connection with it.
+/// A side's time of a handshake in memory, and of a connection with this handshake.
 #[derive(Clone, Copy)]
 struct Times {
     alone_us: f64,
     took_us: f64,
 }
 
-/// Measures it; `progress` is called with what is done, of how much, and what comes next.
+/// Measures the costs. `progress` gets the number of completed steps, their total number, and the name of the next.
 pub fn connection_cost(
     cache: Option<&PathBuf>,
     progress: &mut dyn FnMut(usize, usize, &str),
@@ -75,7 +75,7 @@ pub fn connection_cost(
     Ok(ConnectionCost { server_us, client_us, server_cold, client_cold, sd_us, per_kib_us })
 }
 
-/// Measures a suite in memory and served.
+/// Measures a suite in memory and over loopback.
 fn round(name: &str, tickets: u32, cache: Option<&PathBuf>, processors: &[usize]) -> Result<Round, String> {
     let failed = |error: &dyn std::fmt::Display| format!("{name}: {error}");
     let suite: Suite = name.parse().map_err(|error| failed(&error))?;
@@ -98,7 +98,7 @@ fn round(name: &str, tickets: u32, cache: Option<&PathBuf>, processors: &[usize]
     })
 }
 
-/// Runs something on the first processor while handshakes keep all others busy.
+/// Runs `work` on the first processor while handshakes keep all others busy.
 fn beside_neighbours<T>(processors: &[usize], settings: &Settings, work: impl FnOnce() -> T) -> T {
     let stopped = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -125,7 +125,7 @@ fn beside_neighbours<T>(processors: &[usize], settings: &Settings, work: impl Fn
     })
 }
 
-/// The lower quartile: a machine that others share is slower at times, and the least is luck.
+/// The lower quartile: a shared machine is slower at times, and the minimum is an outlier.
 fn usual(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 4]
@@ -140,7 +140,7 @@ mod tests {
     fn a_served_handshake_takes_each_side_longer_than_in_memory() {
         let round = round(PLANS[0].0, PLANS[0].1, None, &processors()).unwrap();
         let (server, client) = (round.server, round.client);
-        // A dozen system calls at the least.
+        // By a dozen system calls at least.
         assert!(server.took_us > server.alone_us, "{} {}", server.took_us, server.alone_us);
         assert!(client.took_us > client.alone_us, "{} {}", client.took_us, client.alone_us);
         assert!(round.kib > 0.2 && round.kib < 2.0, "{}", round.kib);

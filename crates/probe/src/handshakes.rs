@@ -1,4 +1,4 @@
-//! Real handshakes in memory, of every protocol: what a device's TLS stack takes beside the primitives.
+//! Handshakes of every protocol in memory: the TLS stack's time beyond the primitives.
 //!
 //! The figures are those of `shakedown measure --json`; `shakedown devices import` makes a profile of them.
 
@@ -7,12 +7,12 @@ use shakedown_stacks::measure::{self, Measurement, profile_suites};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-/// Handshakes of each suite in a round: of several short rounds some are undisturbed.
+/// Handshakes of each suite in a round, so few that some rounds run without a preemption.
 const REPEAT: usize = 5;
 
-/// Measures every suite that runs here, in turn, `rounds` times; of each the round that took least.
+/// Measures every supported suite `rounds` times, in turn, and returns the fastest round of each.
 ///
-/// `progress` is told what is done, of how much, and what comes next. A suite that does not run is left out.
+/// `progress` gets the number of completed measurements, their total number, and the next suite.
 pub fn measure_all(
     rounds: usize,
     cache: Option<&PathBuf>,
@@ -35,7 +35,7 @@ pub fn measure_all(
     best.into_iter().flatten().collect()
 }
 
-/// Both sides' medians.
+/// Sum of both sides' medians.
 fn took_us(found: &Measurement) -> f64 {
     found.handshake.client_us.summary.median + found.handshake.server_us.summary.median
 }

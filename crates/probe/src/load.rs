@@ -46,7 +46,7 @@ pub const OPTIONS: &[Named] = &[
 
 const OF_HANDSHAKES: [&str; 4] = ["client_stack", "client_chain", "client_key", "cache"];
 
-/// What `shakedown load --json` prints; no thresholds, and no handshakes sampled.
+/// Output of `shakedown load --json`, without requirements and sampled handshakes.
 #[derive(Serialize)]
 struct Run<'a> {
     kind: &'static str,
@@ -76,7 +76,7 @@ pub fn load(mut given: Given) -> Result<(String, u8), (u8, String)> {
     let beside = given.fields.contains_key("background_per_s");
     let mut config: Config = serde_json::from_value(given.fields.clone().into())
         .map_err(|error| wrong(format!("options: {error}")))?;
-    // The defaults that go with each other, as `shakedown load` has them.
+    // The defaults of `shakedown load` with a background load.
     if beside && !given.fields.contains_key("arrivals") && config.rate_per_s.is_none() {
         config.arrivals = Arrivals::Closed;
     }
@@ -113,7 +113,7 @@ fn status(error: &LoadError) -> u8 {
     if setup || error.is_input() { 2 } else { 1 }
 }
 
-/// A request after whose answer the server closes.
+/// A request after whose response the server closes the connection.
 fn http_request(path: &str, config: &Config) -> Result<String, String> {
     let target = config.server_name.as_ref().unwrap_or(&config.target);
     let host = target.split_once("://").map_or(target.as_str(), |(_, rest)| rest).trim_end_matches('/');

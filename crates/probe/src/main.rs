@@ -1,7 +1,7 @@
-//! `shakedown-probe`: what each cryptographic primitive costs on the device that it runs on, a TLS stack, and a connection;
-//! and the load generator and the server of `shakedown`.
+//! `shakedown-probe` measures the costs of cryptographic primitives, of TLS stacks and of connections on the device
+//! where it runs, and contains the load generator and the server of `shakedown`.
 //!
-//! One file without Python or shared libraries, to be copied to a device. It writes the device profile that
+//! It is one file without Python or shared libraries, to be copied to a device. It writes the device profile that
 //! `shakedown predict --device FILE` reads; `load` and `serve` print what `shakedown` prints with `--json`.
 
 #![forbid(unsafe_code)]
@@ -99,7 +99,7 @@ fn text(arguments: &Arguments, timings: &[primitives::Timing]) -> Result<String,
             line.say(done, total, name);
         });
         line.clear();
-        // What a connection costs is then assumed, as the importer says; the rest is worth having.
+        // Without the cost of a connection, the importer assumes one; the other figures are still useful.
         let connection = connection.inspect_err(|error| eprintln!("shakedown-probe: {error}")).ok();
         let measured = handshakes::measure_all(arguments.rounds(), cache, &mut |done, total, name| {
             line.say(done, total, name);
@@ -124,17 +124,17 @@ fn today() -> String {
     time
 }
 
-/// What is written where handshakes are measured, too.
+/// Output with handshakes.
 #[derive(serde::Serialize)]
 struct Everything<'a> {
     machine: &'a Machine,
     primitives: &'a [primitives::Timing],
     handshakes: &'a [Measurement],
-    /// None where it could not be measured.
+    /// None if it could not be measured.
     connection: Option<&'a ConnectionCost>,
 }
 
-/// A full disk leaves no half of a profile. A device or a pipe is written to: what is not a regular file is never replaced.
+/// Replaces a regular file atomically, so that a full disk leaves no partial profile. Devices and pipes are written to.
 fn write(path: &Path, text: &str) -> std::io::Result<()> {
     if path.metadata().is_ok_and(|there| !there.is_file()) {
         return std::fs::OpenOptions::new().write(true).open(path)?.write_all(text.as_bytes());
@@ -143,7 +143,7 @@ fn write(path: &Path, text: &str) -> std::io::Result<()> {
     Draft::write(folder, 0o666, text.as_bytes())?.replace(path)
 }
 
-/// Progress: a line that is written over on a terminal, a line each ten targets elsewhere.
+/// Progress: one line that is overwritten on a terminal, otherwise a line for every tenth target.
 struct Line {
     quiet: bool,
     terminal: bool,
@@ -156,7 +156,7 @@ impl Line {
     }
 
     fn say(&mut self, done: usize, total: usize, name: &str) {
-        // A second list starts again at 0.
+        // The count restarts at 0 for a second list.
         let begun = self.shown.is_some_and(|shown| done >= shown);
         let due = !begun || self.shown.is_none_or(|shown| done >= shown + if self.terminal { 1 } else { 10 });
         if self.quiet || !due {

@@ -1,11 +1,11 @@
-//! Options by their names on the command line of `shakedown`, as the fields that the core reads.
+//! Options with their names on the command line of `shakedown`, as the fields that the core reads.
 
 use lexopt::prelude::{Long, Short, Value, ValueExt};
 use serde_json::{Map, Value as Json};
 use shakedown_pki::date;
 use std::ffi::OsString;
 
-/// What an option's text is.
+/// Type of an option's value.
 #[derive(Clone, Copy)]
 pub enum Kind {
     Text,
@@ -19,14 +19,14 @@ pub enum Kind {
     /// `10`, `10/s`, `20/min`.
     PerSecond,
     OneOf(&'static [&'static str]),
-    /// Takes no value; what its presence means.
+    /// An option without a value: its presence means this.
     Flag(bool),
 }
 
-/// An option: its name or its letter, its field, what its text is.
+/// An option: its name or letter, its field and its type.
 pub type Named = (&'static str, &'static str, Kind);
 
-/// What the command line says.
+/// A parsed command line.
 #[derive(Default)]
 pub struct Given {
     pub fields: Map<String, Json>,
@@ -43,7 +43,7 @@ impl Given {
     }
 }
 
-/// Reads a command line; what is wrong is one line.
+/// Parses a command line. An error is one line.
 pub fn read(arguments: impl IntoIterator<Item = OsString>, known: &[Named]) -> Result<Given, String> {
     let mut parser = lexopt::Parser::from_args(arguments);
     let mut given = Given::default();

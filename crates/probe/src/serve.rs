@@ -46,7 +46,7 @@ pub const OPTIONS: &[Named] = &[
 
 const OF_HANDSHAKES: [&str; 7] = ["stack", "chain", "key", "ca", "tickets", "cache", "now"];
 
-/// How often a wait for the server looks for signals.
+/// Interval of checks for signals during the wait for the server.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// Serves until a stop is requested.
@@ -58,7 +58,7 @@ pub fn serve(mut given: Given) -> Result<(String, u8), (u8, String)> {
         .map(|name| name.parse())
         .collect::<Result<_, _>>()
         .map_err(|error: shakedown_trace::suite::SuiteError| wrong(error.to_string()))?;
-    // Servers on a network live today, not on the laboratory's fixed day.
+    // Servers on a network use the present time, not the fixed date of measurements.
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(|error| wrong(error.to_string()))?;
     given.fields.insert("now".into(), now.as_secs().into());
     let (suites, mut settings) = settings(&mut given, &suites, &OF_HANDSHAKES)?;
@@ -75,7 +75,7 @@ pub fn serve(mut given: Given) -> Result<(String, u8), (u8, String)> {
     }
     let mut config: Config =
         serde_json::from_value(given.fields.into()).map_err(|error| wrong(format!("options: {error}")))?;
-    // Before threads begin, which are to leave the signals to this one.
+    // Before other threads begin, so that they inherit the blocked signals.
     let stopping = Stopping::begin().map_err(|error| (1, error))?;
     let failed = |error: shakedown_live::serve::ServeError| {
         (if error.is_wrong_input() { 2 } else { 1 }, error.to_string())
@@ -97,7 +97,7 @@ pub fn serve(mut given: Given) -> Result<(String, u8), (u8, String)> {
     let mut asked = false;
     while !server.wait(LOOK_EVERY).map_err(failed)? {
         if stopping.asked() {
-            // The first signal asks, the second insists.
+            // The first signal stops the server gracefully, the second immediately.
             if asked {
                 server.cut()
             } else {

@@ -1,4 +1,4 @@
-//! What the commands have in common: how they end; and of `load` and `serve` their side's certificates, signals, JSON.
+//! Common parts of the commands: their end; for `load` and `serve` also credentials, signals and JSON.
 
 use crate::options::{self, Given, Named};
 use nix::sys::signal::{SigSet, Signal};
@@ -12,7 +12,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Runs a command of these options; what is wrong is the status and a line.
+/// Runs a command with these options. An error is an exit status and one line.
 pub fn main(
     arguments: impl IntoIterator<Item = OsString>,
     help: &str,
@@ -31,8 +31,8 @@ pub fn main(
     ExitCode::from(status)
 }
 
-/// Takes the fields that are options of handshakes: the suites, with the keys of user-supplied certificates where there
-/// are any, and the settings.
+/// Removes the handshake options from `given`. Returns the suites, with the key types of user-supplied certificates,
+/// and the settings.
 pub fn settings(
     given: &mut Given,
     suites: &[Suite],
@@ -47,17 +47,17 @@ pub fn settings(
     options.for_suites(suites).map_err(|error| (2, error.to_string()))
 }
 
-/// An array of one object, as `--json` prints it.
+/// A JSON array of one object, as `--json` prints it.
 pub fn document(object: &impl Serialize) -> Result<String, (u8, String)> {
     let text = serde_json::to_string_pretty(&[object]).map_err(|error| (1, error.to_string()))?;
     Ok(text + "\n")
 }
 
-/// SIGTERM and Ctrl-C, which threads that begin later leave to this one.
+/// Receives SIGTERM and SIGINT, which threads that begin later inherit as blocked.
 pub struct Stopping(SignalFd);
 
 impl Stopping {
-    /// Keeps the signals from ending the process.
+    /// Blocks the signals, so that they do not end the process.
     pub fn begin() -> Result<Self, String> {
         let signals: SigSet = [Signal::SIGTERM, Signal::SIGINT].into_iter().collect();
         let kept =
@@ -65,7 +65,7 @@ impl Stopping {
         kept.map(Self).map_err(|error| format!("cannot wait for signals: {error}"))
     }
 
-    /// Whether one has come since this was asked last.
+    /// Whether a signal has arrived since the last call.
     pub fn asked(&self) -> bool {
         matches!(self.0.read_signal(), Ok(Some(_)))
     }

@@ -1,5 +1,5 @@
-//! `load` and `serve` of the static program, against OpenSSL's programs and each other; what they print is what the
-//! published schemas of `shakedown load --json` and `shakedown serve --json` name.
+//! `load` and `serve` of the static program, against OpenSSL's programs and each other. Their output has the members of
+//! the published schemas of `shakedown load --json` and `shakedown serve --json`.
 #![allow(clippy::unwrap_used)]
 
 use serde_json::Value;
@@ -48,7 +48,7 @@ fn program(words: &[&str]) -> Output {
     Command::new(PROGRAM).args(words).output().unwrap()
 }
 
-/// Starts a server; where it listens.
+/// Starts a server; returns its address.
 fn serve(words: &[&str]) -> (Running, String) {
     let mut command = Command::new(PROGRAM);
     command.arg("serve").args(words).args(["--listen", "127.0.0.1:0"]);
@@ -59,7 +59,7 @@ fn serve(words: &[&str]) -> (Running, String) {
     (Running(child), address.split_whitespace().next().unwrap().to_owned())
 }
 
-/// Ends a server in good order; what it counted.
+/// Stops a server gracefully; returns its output.
 fn stop(mut server: Running) -> Value {
     let child = &mut server.0;
     assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
@@ -68,7 +68,7 @@ fn stop(mut server: Running) -> Value {
     only(printed, "serving", "Serving")
 }
 
-/// The one object of an array, with the members that its schema names and no others.
+/// The only object of an array, whose members must be those of its schema.
 fn only(printed: Value, schema: &str, object: &str) -> Value {
     let [found] = &printed.as_array().unwrap()[..] else { panic!("{printed}") };
     let path =
@@ -79,7 +79,7 @@ fn only(printed: Value, schema: &str, object: &str) -> Value {
     found.clone()
 }
 
-/// Runs OpenSSL's client; what it printed.
+/// Runs OpenSSL's client; returns its output.
 fn s_client(address: &str, ca: &str) -> String {
     let mut client = Command::new("openssl")
         .args(["s_client", "-connect", address, "-CAfile", ca, "-verify_return_error", "-brief"])
@@ -167,7 +167,7 @@ fn it_loads_itself_with_clients_that_present_certificates() {
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     let run = only(serde_json::from_slice(&done.stdout).unwrap(), "load", "LoadRun");
     let counted = stop(server);
-    // One more connection than the run has: the one that finds out whether there is a server.
+    // One more connection than the run: the first one checks that the server responds.
     assert_eq!((&run["completed"], &counted["handshakes"]["full"]), (&20.into(), &21.into()));
     assert_eq!((&counted["workers"], &counted["answers"]), (&2.into(), &21.into()));
 }

@@ -20,10 +20,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A port as nodes have it.
+/// Port of the example in an error about an address.
 const PORT: u16 = 7000;
 
-/// An object with methods as `Store` has them, in Python: `shakedown.live.sgsn_state` keeps them in SQLite.
+/// A Python object with the methods of `Store`; that of `shakedown.live.sgsn_state` uses SQLite.
 struct PythonStore(Py<PyAny>);
 
 fn failed(error: PyErr) -> StoreError {
@@ -51,7 +51,7 @@ impl Store for PythonStore {
     fn session(&mut self, id: &[u8]) -> Result<Option<SessionRecord>, StoreError> {
         self.ask(|py, store| {
             let found = store.call_method1("session", (PyBytes::new(py, id),))?;
-            // A row that is no session is none that anybody knows: its mobile attaches in full.
+            // An invalid row counts as an unknown session: the mobile performs a full handshake.
             let Ok(Some((secret, imsi, home, resumptions, last_ns, basis))) =
                 found.extract::<Option<(Vec<u8>, String, String, u32, u64, [u8; 32])>>()
             else {
@@ -128,7 +128,7 @@ fn seconds(option: &str, value: f64) -> PyResult<Duration> {
     Duration::try_from_secs_f64(value).map_err(|_| accepted())
 }
 
-/// A suite as attaches run it, and the one that they resume by.
+/// The suite that attaches use, and the suite of their resumptions.
 #[pyfunction]
 pub fn aka_suites(suite: &str) -> PyResult<(String, String)> {
     let full = aka::suite_of(&crate::parse(suite)?).map_err(to_python)?;
@@ -136,7 +136,7 @@ pub fn aka_suites(suite: &str) -> PyResult<(String, String)> {
     Ok((full.to_string(), resumed.to_string()))
 }
 
-/// Runs attaches in virtual time: the plan is `Plan` of `crates/aka/src/run/plan.rs` in JSON.
+/// Runs attaches in virtual time. The plan is `Plan` of `crates/aka/src/run/plan.rs` in JSON.
 #[pyfunction]
 #[pyo3(signature = (suite, plan, progress = None))]
 pub fn aka_run<'py>(
@@ -152,7 +152,7 @@ pub fn aka_run<'py>(
     Ok(pythonize(py, &found.map_err(to_python)?)?)
 }
 
-/// Makes two operators and the files of their HSS, SGSNs and subscribers.
+/// Creates two operators and the files of their HSS, SGSNs and subscribers.
 #[pyfunction]
 pub fn aka_provision<'py>(
     py: Python<'py>,
@@ -173,7 +173,7 @@ fn limits(first_message_s: f64) -> PyResult<Limits> {
     Ok(Limits { first_message: seconds("time for the first message", first_message_s)?, ..Limits::default() })
 }
 
-/// Serves an HSS; `listening` is told the address once, `stopped` what it did.
+/// Serves an HSS. `listening` is called once with the address, `stopped` with the summary.
 #[pyfunction]
 #[pyo3(signature = (listen, file, *, first_message_s, listening, stopped))]
 pub fn aka_hss(
@@ -190,7 +190,7 @@ pub fn aka_hss(
     })
 }
 
-/// What an SGSN is told.
+/// Options of an SGSN.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Sgsn {
@@ -204,7 +204,7 @@ struct Sgsn {
     first_message_s: f64,
 }
 
-/// Addresses by names of a kind.
+/// Parses names and their addresses.
 fn addresses<T: Ord>(
     all: BTreeMap<String, String>,
     name: impl Fn(&str) -> Result<T, shakedown_aka::names::NameError>,
@@ -216,8 +216,8 @@ fn addresses<T: Ord>(
     all.into_iter().map(one).collect()
 }
 
-/// Serves an SGSN; `listening` is told the addresses for mobiles and for other SGSNs, `stopped` what it did. `store` keeps
-/// its state, `None`: memory.
+/// Serves an SGSN. `listening` is called once with the addresses for mobiles and for other SGSNs, `stopped` with the
+/// summary. `store` keeps its state; None: in memory.
 #[pyfunction]
 #[pyo3(signature = (options, *, store, listening, stopped))]
 pub fn aka_sgsn(
@@ -252,7 +252,7 @@ pub fn aka_sgsn(
     })
 }
 
-/// What a mobile is told.
+/// Options of a mobile.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct MobileGiven {
@@ -265,7 +265,7 @@ struct MobileGiven {
     data: Option<String>,
 }
 
-/// Attaches by sockets; an object for each attach.
+/// Attaches over sockets; returns the suite and an object for each attach.
 #[pyfunction]
 #[pyo3(signature = (options, *, progress = None))]
 pub fn aka_mobile<'py>(

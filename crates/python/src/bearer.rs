@@ -1,4 +1,4 @@
-//! Bearers that are emulated: a command behind one, and one measured.
+//! Emulated bearers: running a command behind one, and measuring one.
 
 use crate::errors::CoreError;
 use crate::with_progress;
@@ -7,7 +7,7 @@ use pyo3::types::PyDict;
 use pythonize::{depythonize, pythonize};
 use shakedown_live::bearer;
 
-/// Runs a command behind a bearer until it ends; its status, and what the bearer did. The plan is `RunPlan` of
+/// Runs a command behind a bearer; returns its exit status and the bearer's report. The plan is `RunPlan` of
 /// `crates/live/src/bearer/run.rs`.
 #[pyfunction]
 pub fn bearer_run<'py>(py: Python<'py>, plan: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
@@ -19,7 +19,7 @@ pub fn bearer_run<'py>(py: Python<'py>, plan: &Bound<'py, PyAny>) -> PyResult<Bo
     Ok(answer.into_any())
 }
 
-/// Measures a bearer with packets of its own. The plan is `CheckPlan` of `crates/live/src/bearer/check.rs`.
+/// Measures a bearer with probe packets. The plan is `CheckPlan` of `crates/live/src/bearer/check.rs`.
 #[pyfunction]
 pub fn bearer_check<'py>(py: Python<'py>, plan: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let plan: bearer::CheckPlan = depythonize(plan)?;
@@ -28,7 +28,7 @@ pub fn bearer_check<'py>(py: Python<'py>, plan: &Bound<'py, PyAny>) -> PyResult<
     Ok(pythonize(py, &checked)?)
 }
 
-/// The exception, with the exit status that it asks for.
+/// The exception, with the exit status for this error.
 fn failed(py: Python<'_>, error: &bearer::BearerRunError) -> PyErr {
     let raised = CoreError::new_err(error.to_string());
     let set = raised.value(py).setattr("exit_status", error.exit_status());

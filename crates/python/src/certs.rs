@@ -1,4 +1,4 @@
-//! Certificates: one request in, one answer out.
+//! Certificates: one request and its response.
 
 use crate::errors::CoreError;
 use crate::options::for_suite;
@@ -13,7 +13,7 @@ use std::io::ErrorKind;
 /// Linux's number for a full disk.
 const ENOSPC: i32 = 28;
 
-/// Makes, issues or describes certificates; what a request may hold is `shakedown_certs::request::Request`'s to say.
+/// Generates, issues or describes certificates. `shakedown_certs::request::Request` defines requests.
 #[pyfunction]
 pub fn certs<'py>(py: Python<'py>, request: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let request: Request =
@@ -22,7 +22,7 @@ pub fn certs<'py>(py: Python<'py>, request: &Bound<'py, PyAny>) -> PyResult<Boun
     Ok(pythonize(py, &response)?)
 }
 
-/// A disk that has no room is the machine's trouble; everything else is wrong input.
+/// A full disk raises `OSError`; every other error is invalid input.
 fn refused(error: CertsError) -> PyErr {
     match error {
         CertsError::File { path, source, .. } if is_full(source.kind()) => {
@@ -37,7 +37,7 @@ fn is_full(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge)
 }
 
-/// What a suite is called with the user-supplied certificates that the options name, and what the user should know.
+/// The suite's name with the user-supplied certificates of the options, and notes about these for the user.
 #[pyfunction]
 pub fn named_by_chain(
     py: Python<'_>,

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// What both ends are told.
+/// Options of both ends.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Common {
@@ -35,14 +35,14 @@ struct Common {
     ca: Option<PathBuf>,
     #[serde(default)]
     password: Option<String>,
-    /// Where generated keys and certificates are kept.
+    /// Folder for generated keys and certificates.
     #[serde(default)]
     cache: Option<PathBuf>,
     #[serde(default)]
     fragment: Option<i64>,
 }
 
-/// A name that fits a User-Name (RFC 2865 section 5.1; RFC 7542 allows no more).
+/// Maximum length of a User-Name (RFC 2865 section 5.1; RFC 7542 allows no more).
 const MAX_IDENTITY_BYTES: usize = 253;
 const MAX_COUNT: usize = 100_000_000;
 const MAX_IN_FLIGHT: usize = 16_384;
@@ -78,7 +78,7 @@ impl Common {
         }
     }
 
-    /// Certificates must be valid now, for a real peer will look at a real clock.
+    /// Certificates must be valid at the present time, because a real peer checks this.
     fn settings(&self) -> Settings {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Settings {
@@ -89,7 +89,7 @@ impl Common {
     }
 }
 
-/// Authenticates against a RADIUS server, `count` times; what came of it, with `suite` and `first_failure`.
+/// Authenticates against a RADIUS server `count` times; returns the results and the suite.
 #[pyfunction]
 #[pyo3(signature = (
     options, *, count, rate_per_s = None, identity = "", max_in_flight = None, resume = false, timeout_s, progress = None
@@ -143,8 +143,8 @@ pub fn eap_peer<'py>(
     Ok(found)
 }
 
-/// Serves EAP-TLS until a signal's handler raises; `listening` is told the address once, and `stopped` in the end what
-/// became of the requests. `sessions` keeps what can be resumed, `None`: memory.
+/// Serves EAP-TLS until a signal handler raises. `listening` is called once with the address and the suite, `stopped`
+/// at the end with the counts. `sessions` stores sessions for resumption; None: in memory.
 #[pyfunction]
 #[pyo3(signature = (options, *, resume, sessions = None, listening, stopped))]
 pub fn eap_serve(
@@ -167,7 +167,7 @@ pub fn eap_serve(
         fragment_bytes: common.fragment()?,
         limits: Limits::default(),
     };
-    // A signal's handler runs in whatever Python runs next, and that may be the store.
+    // A signal handler runs in the next Python code, which may be the store's.
     let interruption = Interruption::default();
     let cache = sessions.map(|store| {
         let interruption = Arc::clone(&interruption);
@@ -190,21 +190,21 @@ pub fn eap_serve(
     interruption.map_or(Ok(()), Err)
 }
 
-/// What was raised in a call of a store's.
+/// The exception that a call of a store raised.
 type Interruption = Arc<Mutex<Option<PyErr>>>;
 
-/// An object with the methods `put` and `get`, in Python: `shakedown.live.eap_sessions` keeps sessions in SQLite, and
-/// raises nothing by itself. What it cannot keep or find is not resumed: the peer authenticates by a full handshake.
+/// A Python object with the methods `put` and `get`; that of `shakedown.live.eap_sessions` uses SQLite and raises no
+/// exceptions of its own. If it cannot store or find a session, the peer authenticates by a full handshake.
 struct PythonSessions {
-    /// What its sessions depend on.
+    /// Digest of what its sessions depend on.
     bound: [u8; 32],
     store: Py<PyAny>,
     interruption: Interruption,
 }
 
 impl PythonSessions {
-    /// Asks a second time where a signal's handler has raised: the store was not at fault, and the peer is not to suffer
-    /// for it.
+    /// Calls the store again if a signal handler raised in the first call: the store was not at fault, and the peer
+    /// must not be affected.
     fn ask<T>(&self, work: impl Fn(Python<'_>, &Bound<'_, PyAny>) -> PyResult<T>) -> Option<T> {
         self.ask_once(&work).or_else(|| self.ask_once(&work))
     }

@@ -1,4 +1,4 @@
-//! Endpoints in virtual time: a scenario's JSON in, its report and exact outcome out, beside a replay of the same.
+//! Endpoints in virtual time: from a scenario in JSON to its report and exact outcome, with a replay of the scenario.
 
 use crate::errors::{CoreError, HandshakeFailed, InvalidOption, to_python};
 use crate::options::for_suite;
@@ -23,21 +23,21 @@ struct Answer<'a> {
     client_stack: &'a str,
     server_stack: &'a str,
     replayed: Report,
-    /// Between the times of both, and what it would exceed in one of a hundred pairs of samples of one distribution.
+    /// Distance between the times of both, and its critical value at [`LEVEL`].
     distance: Option<f64>,
     critical: Option<f64>,
 }
 
-/// What each connection draws its endpoints' seed for.
+/// Purpose of the draw of a connection's seed.
 const CONNECTION: Purpose = Purpose(206);
-/// Times a hundredth apart count as equal: what a replay promises where nothing is lost.
+/// Times within 1 % count as equal: the precision of a replay without losses.
 const TOLERANCE: f64 = 0.01;
 const LEVEL: f64 = 0.01;
-/// Clients that a replay has at least, for its own chance to be small beside that of the endpoints.
+/// Minimum number of clients in a replay, so that its sampling error is small compared with that of the endpoints.
 const REPLAYED: u64 = 10_000;
 
-/// Runs a suite's endpoints in a scenario, and replays it with other losses. `progress` is told of (clients through,
-/// clients in all) now and then; what it raises, and Ctrl-C, breaks the simulation off.
+/// Runs a suite's endpoints in a scenario, and replays it with other losses. `progress` is called with (completed
+/// clients, all clients); its exceptions and Ctrl-C stop the simulation.
 #[pyfunction]
 #[pyo3(signature = (suite, spec, *, options = None, progress = None))]
 pub fn simulate_endpoints(
@@ -57,7 +57,7 @@ pub fn simulate_endpoints(
         let peers = peers(&suite, &settings)?;
         let names = [&peers.id.client_stack.name, &peers.id.server_stack.name].map(|name| name.clone());
         let outcome = run(&simulation, peers, step)?;
-        // Progress of the replay is not reported: it takes a moment, unless there are very many clients.
+        // The replay's progress is not reported: it is short, unless there are very many clients.
         let done = outcome.as_ref().map(|_| replay(simulation.scenario(), &mut || step(total)));
         Ok((outcome, done.transpose()?.flatten(), names))
     });
@@ -78,7 +78,7 @@ pub fn simulate_endpoints(
     serde_json::to_string(&answer).map_err(|error| input(&error))
 }
 
-/// Endpoints make datagrams that the bearer carries whole, and draw from the scenario's seed.
+/// Limits datagrams to what the bearer carries without fragmentation, and draws from the scenario's seed.
 fn fitted(settings: Settings, scenario: &Scenario) -> Settings {
     let room = scenario.classes.first().map_or(usize::MAX, |class| {
         let bearer = &class.bearer;
@@ -88,7 +88,7 @@ fn fitted(settings: Settings, scenario: &Scenario) -> Settings {
     Settings { largest_datagram_bytes, seed: Some(scenario.seed), ..settings }
 }
 
-/// Of stacks that follow no seed the lengths of signatures vary.
+/// Stacks that cannot be seeded run without a seed; the lengths of their signatures vary.
 fn peers(suite: &Suite, settings: &Settings) -> PyResult<Peers> {
     let found = match prepare(suite, settings) {
         Err(SetupError::Unseedable { .. }) => prepare(suite, &Settings { seed: None, ..settings.clone() }),
@@ -104,7 +104,7 @@ fn run(
 ) -> PyResult<Option<Outcome>> {
     let seed = peers.seed;
     let mut make = |number: u64| {
-        // Each connection draws for itself.
+        // Each connection has its own seed.
         peers.seed = seed.map(|seed| connection_seed(seed, number));
         let pair = peers.pair().map_err(|error| error.to_string())?;
         Ok(Ends { client: pair.client, server: pair.server })
@@ -116,7 +116,7 @@ fn connection_seed(seed: u64, number: u64) -> u64 {
     Stream::of(seed, number, CONNECTION).next()
 }
 
-/// The same scenario without endpoints: as many clients at a time, more often, and with another seed.
+/// Replays the scenario without endpoints: with the same number of clients, more replications and another seed.
 fn replay(scenario: &Scenario, step: &mut dyn FnMut() -> ControlFlow<()>) -> PyResult<Option<Outcome>> {
     let clients = scenario.expected_clients().max(1) * u64::from(scenario.replications);
     let times = u32::try_from(REPLAYED.div_ceil(clients)).unwrap_or(1);

@@ -33,7 +33,7 @@ macro_rules! value_error {
                 Ok(TYPE.get_or_init(|| made).bind(py).clone())
             }
 
-            /// An instance with its one line.
+            /// An exception with its message of one line.
             pub fn new_err(message: String) -> PyErr {
                 Python::attach(|py| match Self::type_object(py) {
                     Ok(kind) => PyErr::from_type(kind, message),
@@ -51,7 +51,7 @@ value_error!(
 );
 value_error!(Unsupported, "A valid suite name that its stack cannot run; the line says why.");
 
-/// Puts the exceptions into the module.
+/// Adds the exceptions to the module.
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("CoreError", CoreError::type_object(py))?;
@@ -62,7 +62,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("Unsupported", Unsupported::type_object(py)?)
 }
 
-/// The exception for a measurement that did not come about.
+/// The exception for a failed measurement.
 pub fn to_python(error: MeasureError) -> PyErr {
     let message = error.to_string();
     match error {

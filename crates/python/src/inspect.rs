@@ -1,4 +1,4 @@
-//! Captures: connections as they end, what the file as a whole told, and traces for predictions.
+//! Captures: connections in the order in which they end, a summary of the file, and traces for predictions.
 
 use crate::errors::{CaptureError, CoreError};
 use crate::{POLL_INTERVAL, with_progress};
@@ -15,17 +15,17 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-/// Packets read between two looks at the clock.
+/// Number of packets that are read between two checks of the time.
 const STRIDE_PACKETS: usize = 1024;
 
-/// What a signal's handler raised.
+/// The exception that a signal handler raised.
 type Raised = Arc<Mutex<Option<PyErr>>>;
 
 fn take(raised: &Raised) -> PyResult<()> {
     raised.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
 }
 
-/// A file, which may be a pipe that gives nothing for a long time: a signal that arrives meanwhile is heeded.
+/// A file or a pipe. Signals are handled while a pipe has no data.
 type Heedful = Input<Box<dyn FnMut() -> bool + Send>>;
 
 fn open(path: &Path, raised: &Raised) -> io::Result<Heedful> {
@@ -42,7 +42,7 @@ fn open(path: &Path, raised: &Raised) -> io::Result<Heedful> {
     )
 }
 
-/// A connection, and the trace that it makes.
+/// A connection and its trace.
 #[pyclass(frozen, module = "shakedown._core")]
 pub struct Inspected {
     connection: Connection,
@@ -63,7 +63,7 @@ impl Inspected {
         serde_json::to_string(&self.connection).map_err(|error| CoreError::new_err(error.to_string()))
     }
 
-    /// What a prediction can use, or None.
+    /// The trace for predictions, or None.
     #[getter]
     fn trace<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         Ok(self.trace.as_ref().ok().map(|trace| pythonize(py, trace)).transpose()?)
@@ -86,7 +86,7 @@ pub struct Inspection {
 
 impl Inspection {
     fn with<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut Inspector<Heedful>) -> T + Send) -> T {
-        // The lock is waited for without the interpreter's, which its holder may be waiting for.
+        // The interpreter lock is released during the wait, because the holder of this lock may need it.
         py.detach(|| work(&mut self.inspector.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 }
@@ -124,7 +124,7 @@ impl Inspection {
         }
     }
 
-    /// What the file has told so far; complete once the iterator has ended.
+    /// Summary of the file so far; complete once the iterator has ended.
     #[getter]
     fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         Ok(pythonize(py, &self.with(py, |inspector| inspector.summary()))?)

@@ -1,4 +1,4 @@
-//! Python bindings: conversion, signals, the interpreter lock. No logic lives here, and nothing imports it.
+//! Python bindings: conversion, signals, the interpreter lock. They contain no logic, and no crate uses them.
 
 mod aka;
 mod bearer;
@@ -37,11 +37,11 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// Rust's own allocations are counted beside OpenSSL's.
+/// Counts Rust's allocations as well as OpenSSL's.
 #[global_allocator]
 static ALLOCATOR: shakedown_ossl::memory::Counting = shakedown_ossl::memory::Counting;
 
-/// How often a long computation looks for Ctrl-C and tells its progress.
+/// Interval at which a long computation checks for Ctrl-C and reports progress.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 fn parse(suite: &str) -> PyResult<Suite> {
@@ -96,7 +96,7 @@ fn describe<'py>(py: Python<'py>, suite: &str) -> PyResult<Bound<'py, PyAny>> {
     Ok(pythonize(py, &parts)?)
 }
 
-/// Every suite that can be run; with `all`, also those that can't, with the reason.
+/// Every suite that can be run; with `all`, also those that cannot, with the reason.
 #[pyfunction]
 #[pyo3(signature = (all = false))]
 fn suites(py: Python<'_>, all: bool) -> PyResult<Bound<'_, PyAny>> {
@@ -104,7 +104,7 @@ fn suites(py: Python<'_>, all: bool) -> PyResult<Bound<'_, PyAny>> {
     Ok(pythonize(py, &offers)?)
 }
 
-/// The stacks there are: name, version, and the protocols of which each runs some suite as client and as server.
+/// All stacks: name, version, and the protocols of which each runs some suite as client and as server.
 #[pyfunction]
 fn stacks(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     let entries = py.detach(|| Registry::default().entries());
@@ -117,13 +117,13 @@ fn profile_suites() -> Vec<(&'static str, u32)> {
     measure::profile_suites().collect()
 }
 
-/// What this machine is.
+/// Description of this machine.
 #[pyfunction]
 fn machine(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     Ok(pythonize(py, &Machine::detect())?)
 }
 
-/// Polls for Ctrl-C and reports progress, and keeps what is raised meanwhile.
+/// Checks for Ctrl-C, reports progress, and keeps an exception that is raised.
 struct Interrupts {
     last: Instant,
     raised: Option<PyErr>,
@@ -139,13 +139,13 @@ impl Interrupts {
     }
 }
 
-/// Tells Python's callback, if there is one.
+/// Calls Python's callback, if there is one.
 fn tell<'py>(py: Python<'py>, progress: Option<&Py<PyAny>>, arguments: impl PyCallArgs<'py>) -> PyResult<()> {
     progress.map_or(Ok(()), |callback| callback.call1(py, arguments).map(drop))
 }
 
-/// Runs `work` without the interpreter lock, but takes it to look for Ctrl-C and to report what `work` tells, at most
-/// so often; also while keys are made, which can take long. Returns what was raised meanwhile, which ends the work.
+/// Runs `work` without the interpreter lock, but takes it at intervals to check for Ctrl-C, also during the generation
+/// of keys, and to report the progress of `work`. Returns the exception that was raised, which stops `work`.
 fn with_reports<P, T: Send>(
     py: Python<'_>,
     every: Duration,
@@ -163,7 +163,7 @@ fn with_reports<P, T: Send>(
     })
 }
 
-/// The same with how much is done, every so often. An exception raised meanwhile is raised again.
+/// The same, with a count as progress. An exception that was raised is raised again.
 fn with_progress<T: Send>(
     py: Python<'_>,
     progress: Option<Py<PyAny>>,
@@ -174,7 +174,7 @@ fn with_progress<T: Send>(
     raised.map_or(Ok(done), Err)
 }
 
-/// The same, and progress is reported with the total.
+/// The same, with a count and the total as progress.
 fn with_progress_of<T: Send>(
     py: Python<'_>,
     progress: Option<Py<PyAny>>,
@@ -186,8 +186,8 @@ fn with_progress_of<T: Send>(
     raised.map_or(Ok(done), Err)
 }
 
-/// Serves without the interpreter lock until a signal's handler raises. `listening` is called where `work` tells that it
-/// listens, `stopped` with what was done in the end; what any of the three raises is raised again.
+/// Serves without the interpreter lock until a signal handler raises. `listening` is called when `work` reports that it
+/// listens, `stopped` with the result of `work`. An exception of the handler or of these functions is raised again.
 fn serve_told<A, S, E>(
     py: Python<'_>,
     listening: &Py<PyAny>,
@@ -214,7 +214,7 @@ where
             }
         };
         let done = work(&mut tell, step)?;
-        // Also where a signal came while `listening` ran: it served, if only for a moment.
+        // Called even if a signal arrived during `listening`, because the server has served, if only for a moment.
         let said = Python::attach(|py| stopped.call1(py, (pythonize(py, &done)?,)).map(drop));
         raised = raised.take().or(said.err());
         Ok(())
@@ -240,7 +240,7 @@ fn measure_suite<'py>(
     Ok(pythonize(py, &result.map_err(to_python)?)?)
 }
 
-/// Runs each suite once and writes all of them into one capture. `tickets` are by suite, where not those of the options.
+/// Runs each suite once and writes all of them into one capture. `tickets`: by suite; default: those of the options.
 #[pyfunction]
 #[pyo3(signature = (suites, path, *, keylog = None, options = None, tickets = HashMap::new()))]
 fn capture(
@@ -252,7 +252,7 @@ fn capture(
     tickets: HashMap<String, u32>,
 ) -> PyResult<()> {
     let named: Vec<Suite> = suites.iter().map(|suite| parse(suite)).collect::<PyResult<_>>()?;
-    // Whose own certificates fit one suite of a capture fit all: their names say the same keys.
+    // User-supplied certificates that fit one suite of a capture fit all: the suites' names contain the same keys.
     let (_, settings) = options::for_suites(py, options, named.get(..1).unwrap_or_default())?;
     let issued = suites.iter().map(|suite| tickets.get(suite).copied().unwrap_or(settings.tickets));
     let suites: Vec<(Suite, u32)> = named.into_iter().zip(issued).collect();
@@ -296,7 +296,7 @@ mod _core {
 
     #[pymodule_init]
     fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        // Before OpenSSL allocates anything; else connections' memory can't be counted.
+        // Before OpenSSL allocates memory; otherwise the memory of connections cannot be counted.
         shakedown_ossl::memory::install();
         errors::add_to(module)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;

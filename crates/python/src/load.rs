@@ -11,9 +11,9 @@ use shakedown_stacks::SetupError;
 use shakedown_stacks::measure::MeasureError;
 use std::time::Duration;
 
-/// Loads a target; `progress` is told about ten times a second how far the run is. An exception raised meanwhile ends
-/// the run, whose figures so far are returned as interrupted where it was Ctrl-C, and lost where it was anything else.
-/// What it counted is returned for `merge_loads`.
+/// Loads a target, and returns its counts for `merge_loads`. `progress` is called about ten times per second with the
+/// progress of the run. An exception ends the run: after Ctrl-C, the figures so far are returned as interrupted; after
+/// any other exception, they are lost.
 #[pyfunction(name = "load")]
 #[pyo3(signature = (config, *, suite = None, options = None, progress = None))]
 pub fn load<'py>(
@@ -31,7 +31,7 @@ pub fn load<'py>(
     });
     crate::notices::keep(&settings.notices);
     if let Some(error) = raised
-        // Ctrl-C before the run has figures, as while keys are made, is no failure of the target.
+        // Ctrl-C before the run has figures, for example during the generation of keys, is no failure of the target.
         && (counted.is_err() || !error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py))
     {
         return Err(error);
@@ -39,7 +39,7 @@ pub fn load<'py>(
     Ok(pythonize(py, &counted.map_err(refused)?)?)
 }
 
-/// What several generators counted, as one; null of none.
+/// Adds the counts of several generators; None if there are none.
 #[pyfunction]
 pub fn merge_loads<'py>(py: Python<'py>, parts: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let parts: Vec<Parts> = read(parts, "parts of a load")?;
@@ -52,8 +52,8 @@ pub fn connection_plans() -> Vec<(&'static str, u32, &'static str)> {
     connection_cost::PLANS.map(|(suite, tickets)| (suite, tickets, connection_cost::CLIENT_STACK)).to_vec()
 }
 
-/// CPU time per connection of a served suite, by side: of a server on the first of the processors, and of its clients on
-/// the last.
+/// CPU time per connection of a served suite, by side: of a server on the first of the processors, and of its clients
+/// on the last.
 #[pyfunction]
 #[pyo3(signature = (suite, seconds, processors, *, options = None))]
 pub fn connection_served<'py>(
@@ -78,8 +78,8 @@ pub fn connection_per_kib_us(py: Python<'_>, processors: Vec<usize>) -> PyResult
     found.map_err(|error| CoreError::new_err(format!("a connection over loopback: {error}")))
 }
 
-/// The fixed part of a connection (us), and the share by which a handshake takes longer than in memory, from points of
-/// handshakes in memory and of what a connection takes beyond them (us).
+/// The fixed part of a connection (us), and the relative increase of a handshake's time over that in memory, from
+/// points: the time of a handshake in memory and the time of a connection beyond it (us).
 #[pyfunction]
 pub fn connection_line(points: Vec<(f64, f64)>) -> (f64, f64) {
     connection_cost::line(&points)

@@ -1,4 +1,4 @@
-//! What a user should read although nothing failed: kept keys and certificates that were damaged and made again.
+//! Notices for the user without an error: stored keys and certificates that were damaged and have been regenerated.
 
 use pyo3::prelude::*;
 use shakedown_stacks::Notices;
@@ -6,13 +6,13 @@ use std::sync::{Mutex, PoisonError};
 
 static UNREAD: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Keeps the remarks of one task until somebody asks.
+/// Stores the notices of one task until [`take_notices`] is called.
 pub fn keep(notices: &Notices) {
     let mut new = notices.lock().unwrap_or_else(PoisonError::into_inner);
     UNREAD.lock().unwrap_or_else(PoisonError::into_inner).append(&mut new);
 }
 
-/// The remarks since the last call, one line each.
+/// The notices since the last call, one line each.
 #[pyfunction]
 pub fn take_notices() -> Vec<String> {
     std::mem::take(&mut *UNREAD.lock().unwrap_or_else(PoisonError::into_inner))

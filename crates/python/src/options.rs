@@ -9,7 +9,7 @@ use shakedown_stacks::options::{Options, OptionsError};
 use shakedown_trace::Suite;
 use std::net::SocketAddr;
 
-/// A whole number from Python within bounds, however large or small it is there.
+/// An integer from Python within bounds; larger and smaller integers of any size are rejected.
 pub fn whole(given: &Bound<'_, PyAny>, what: &str, min: usize, max: usize) -> PyResult<usize> {
     let number: Option<i128> = given.extract().ok();
     let number = number.and_then(|number| usize::try_from(number).ok());
@@ -19,12 +19,12 @@ pub fn whole(given: &Bound<'_, PyAny>, what: &str, min: usize, max: usize) -> Py
     })
 }
 
-/// Reads a value whose fields are the caller's to get right.
+/// Reads a value; an error in it is an invalid option of the caller.
 pub fn read<T: DeserializeOwned>(given: &Bound<'_, PyAny>, what: &str) -> PyResult<T> {
     pythonize::depythonize(given).map_err(|error| InvalidOption::new_err(format!("{what}: {error}")))
 }
 
-/// An address without names in it; `port` is one that would be usual.
+/// A numeric address; `port` is used in the example of the error message.
 pub fn address(text: &str, port: u16) -> PyResult<SocketAddr> {
     text.parse().map_err(|_| {
         let text: String = text.chars().take(60).collect();
@@ -34,8 +34,8 @@ pub fn address(text: &str, port: u16) -> PyResult<SocketAddr> {
     })
 }
 
-/// The settings of a suite, the suite with the keys of user-supplied certificates where there are any, and what the user
-/// should know about them.
+/// The suite with the keys of user-supplied certificates (if any), its settings, and notes about these certificates for
+/// the user.
 pub fn for_suite(
     py: Python<'_>,
     given: Option<&Bound<'_, PyAny>>,
@@ -45,7 +45,7 @@ pub fn for_suite(
     with_progress(py, None, |_| options.for_suite(suite))?.map_err(refused)
 }
 
-/// The same of several suites.
+/// The same for several suites.
 pub fn for_suites(
     py: Python<'_>,
     given: Option<&Bound<'_, PyAny>>,

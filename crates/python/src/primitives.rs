@@ -1,4 +1,4 @@
-//! Timing primitives, and writing them down as a device profile.
+//! Timing of primitives, and device profiles of the timings.
 
 use crate::errors::CoreError;
 use crate::{tell, with_reports};
@@ -10,10 +10,10 @@ use shakedown_stacks::primitives::{self, About, DEFAULT_SECONDS, Failure, Option
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Times every primitive that the filter lets through; one object a triple.
+/// Times every primitive that passes the filter; returns an object for each (operation, algorithm, parameters).
 ///
-/// `progress` is called with how many keys, groups and algorithms are done, how many there are, and the name of the
-/// one at work.
+/// `progress` is called with the number of completed keys, groups and algorithms, their total number, and the name of
+/// the current one.
 #[pyfunction(name = "primitives")]
 #[pyo3(signature = (*, filter = None, seconds = DEFAULT_SECONDS, back_to_back = false, cache = None, progress = None))]
 pub fn time<'py>(
@@ -36,7 +36,7 @@ pub fn time<'py>(
     Ok(pythonize(py, &timed.map_err(to_python)?)?)
 }
 
-/// The names of the primitives that the filter lets through, as (operation, algorithm, parameters).
+/// The names of the primitives that pass the filter, as (operation, algorithm, parameters).
 #[pyfunction(name = "primitive_names")]
 #[pyo3(signature = (filter = None))]
 pub fn names(filter: Option<Vec<String>>) -> Vec<(&'static str, &'static str, &'static str)> {

@@ -1,4 +1,4 @@
-//! A server that runs in threads of its own.
+//! A server that runs in its own threads.
 
 use crate::errors::{CoreError, InvalidOption, Unsupported};
 use crate::options::{for_suites, read};
@@ -11,7 +11,7 @@ use shakedown_stacks::SetupError;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// A running server. It is cut off when the object goes.
+/// A running server. All connections are closed when the object is deleted.
 #[pyclass(module = "shakedown._core")]
 pub struct Server(Mutex<Live>);
 
@@ -35,7 +35,7 @@ impl Server {
         let mut config: Config = read(request, "serve")?;
         config.suites = suites.iter().map(|suite| parse(suite)).collect::<PyResult<_>>()?;
         let clients = config.clients().map_err(to_python)?;
-        // Suites with the keys of user-supplied certificates: what is served is what is said.
+        // The suites, named after the keys of user-supplied certificates.
         let (served, mut settings) = for_suites(py, options, &config.suites)?;
         config.suites = served;
         settings.client_identity = clients.or(settings.client_identity);
@@ -44,51 +44,51 @@ impl Server {
         Ok(Self(Mutex::new(started?.map_err(to_python)?)))
     }
 
-    /// Where it listens, as text.
+    /// The address on which it listens, as text.
     #[getter]
     fn address(&self, py: Python<'_>) -> String {
         self.with(py, |server| server.address().to_string())
     }
 
-    /// Where its metrics are.
+    /// The address of its metrics, as text.
     #[getter]
     fn metrics_address(&self, py: Python<'_>) -> Option<String> {
         self.with(py, |server| server.metrics_address().map(|address| address.to_string()))
     }
 
-    /// The roots that clients are to trust, as DER; none where no suite has X.509 certificates.
+    /// Roots that clients must trust, as DER; empty if no suite has X.509 certificates.
     #[getter]
     fn roots<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
         let roots = self.with(py, |server| server.roots().to_vec());
         roots.iter().map(|root| PyBytes::new(py, root)).collect()
     }
 
-    /// Name and version of what runs the suites.
+    /// Name and version of the stack that runs the suites.
     #[getter]
     fn stack<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let stack = self.with(py, |server| server.stack().clone());
         Ok(pythonize(py, &stack)?)
     }
 
-    /// Begins to stop in good order.
+    /// Begins a graceful stop.
     fn stop(&self, py: Python<'_>) {
         self.with(py, |server| server.stop());
     }
 
-    /// Cuts every connection.
+    /// Closes all connections immediately.
     fn cut(&self, py: Python<'_>) {
         self.with(py, |server| server.cut());
     }
 
-    /// Waits at most so long; true once the server is over.
+    /// Waits for the end of the server, at most for `timeout_s`; true if it has ended.
     fn wait(&self, py: Python<'_>, timeout_s: f64) -> PyResult<bool> {
         let timeout = Duration::try_from_secs_f64(timeout_s)
             .map_err(|error| InvalidOption::new_err(format!("a time of {timeout_s} s: {error}")))?;
         self.with(py, |server| server.wait(timeout)).map_err(to_python)
     }
 
-    /// The ways of messages through the queue since they were taken last: for each, six unsigned numbers of 64 bits, the
-    /// first byte the least: arrived, taken up, done, worked before (ns), number of the handshake, 1 where it is its first.
+    /// Queue times of messages since the last call. For each message, six little-endian 64-bit integers without sign:
+    /// arrival, read, end, the worker's busy time before (ns), number of the handshake, 1 for its first message.
     fn take_queue_traces<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         let traces = self.with(py, |server| server.take_queue_traces());
         let bytes: Vec<u8> = traces
@@ -108,7 +108,7 @@ impl Server {
         PyBytes::new(py, &bytes)
     }
 
-    /// What it has counted so far.
+    /// Counts so far.
     fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let summary = self.with(py, |server| server.summary());
         Ok(pythonize(py, &summary)?)

@@ -1,4 +1,4 @@
-//! Simulations: a scenario's JSON in, its report and exact outcome out.
+//! Simulations: from a scenario in JSON to its report and exact outcome.
 
 use crate::{with_progress, with_progress_of};
 use pyo3::exceptions::PyValueError;
@@ -23,7 +23,7 @@ fn wrong(error: &dyn Display) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-/// Neither progress nor a signal has raised anything, and there is no outcome.
+/// There is no outcome, although neither progress nor a signal handler has raised an exception.
 pub fn broken_off() -> PyErr {
     PyValueError::new_err("the simulation was interrupted")
 }
@@ -36,8 +36,8 @@ fn checked(scenario: Scenario) -> PyResult<Simulation> {
     Simulation::new(scenario).map_err(|error| wrong(&error))
 }
 
-/// Simulates a scenario. `progress` is reported of (clients through, clients in all) now and then; what it raises, and
-/// Ctrl-C, breaks the simulation off. Replications share `threads` threads, by default one a processor.
+/// Simulates a scenario. `progress` is called with (completed clients, all clients); its exceptions and Ctrl-C stop the
+/// simulation. Replications share `threads` threads; default: one per processor.
 #[pyfunction]
 #[pyo3(signature = (spec, progress = None, threads = None))]
 pub fn simulate(
@@ -58,7 +58,7 @@ pub fn simulate(
     answer(&outcome.ok_or_else(broken_off)?)
 }
 
-/// Replays one handshake over a path until its percentiles are known; JSON in and out. Takes up to about 0.3 s.
+/// Replays one handshake over a path until its percentiles are precise enough, up to about 0.3 s; JSON in and out.
 #[pyfunction]
 pub fn replay(py: Python<'_>, spec: &str) -> PyResult<String> {
     let replay: Replay = serde_json::from_str(spec).map_err(|error| wrong(&error))?;
@@ -66,13 +66,13 @@ pub fn replay(py: Python<'_>, spec: &str) -> PyResult<String> {
     serde_json::to_string(&replayed).map_err(|error| wrong(&error))
 }
 
-/// Merges outcomes of one scenario's replications, in whatever order.
+/// Merges outcomes of one scenario's replications, in any order.
 #[pyfunction]
 pub fn simulate_merge(py: Python<'_>, outcomes: Vec<String>) -> PyResult<String> {
     py.detach(|| {
         let mut all = Merger::default();
         for text in &outcomes {
-            // One at a time: histograms take many times their text.
+            // One at a time, because a histogram in memory is many times larger than its text.
             let outcome = serde_json::from_str(text).map_err(|error| wrong(&error))?;
             all.add(outcome).map_err(|error| wrong(&error))?;
         }
@@ -83,7 +83,7 @@ pub fn simulate_merge(py: Python<'_>, outcomes: Vec<String>) -> PyResult<String>
     })
 }
 
-/// Simulates one replication, or a part of it (its number, and of how many): the outcome alone, for `simulate_merge`.
+/// Simulates one replication, or a part of it (its number, number of parts); returns the outcome for `simulate_merge`.
 #[pyfunction]
 #[pyo3(signature = (spec, replication, part = None))]
 pub fn simulate_piece(
@@ -108,8 +108,8 @@ pub fn simulate_pieces(spec: &str, threads: usize) -> PyResult<(u32, u32, u32)> 
     Ok((scenario.first_replication, scenario.replications, simulation.parts(threads)))
 }
 
-/// The scenario to simulate after an outcome of `spec`, with the number of all events so far; `None` if that is precise
-/// enough, or the events that are left do not last for more.
+/// The scenario to simulate after an outcome of `spec`; `spent` is the number of all events so far. None if the outcome
+/// is precise enough, or the remaining events do not suffice.
 #[pyfunction]
 pub fn simulate_longer(spec: &str, outcome: &str, spent: u64) -> PyResult<Option<String>> {
     let outcome: Outcome = serde_json::from_str(outcome).map_err(|error| wrong(&error))?;

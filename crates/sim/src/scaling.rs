@@ -18,18 +18,18 @@ pub struct ScalingSpec {
     pub max_servers: u32,
     /// The interval between two comparisons.
     pub interval_s: f64,
-    /// Servers start if the utilisation is at least this …
+    /// Servers start at this utilisation or above.
     pub up: f64,
-    /// … or if at least this number of jobs per server waits; `None`: waiting jobs do not matter.
+    /// Servers also start at this number of waiting jobs per server; `None`: waiting jobs do not matter.
     #[serde(default)]
     pub up_waiting: Option<f64>,
     /// The number of servers that start or stop together.
     pub step: u32,
     /// Time from the start of a server until it serves.
     pub startup_s: f64,
-    /// Servers stop if the utilisation was below this …
+    /// Servers stop if the utilisation was below this for `cooldown_s`.
     pub down: f64,
-    /// … and no server started or stopped, for this time.
+    /// The time of low utilisation, without a start or a stop, after which servers stop.
     pub cooldown_s: f64,
 }
 

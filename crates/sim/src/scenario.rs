@@ -16,19 +16,19 @@ use shakedown_link::BearerSpec;
 pub enum ArrivalSpec {
     /// Independent of each other.
     Poisson {
-        /// Clients a second.
+        /// Clients per second.
         per_s: f64,
     },
     /// At equal intervals.
     Deterministic {
-        /// Clients a second.
+        /// Clients per second.
         per_s: f64,
     },
     /// In bursts that are independent of each other.
     Bursts {
-        /// Bursts a second.
+        /// Bursts per second.
         per_s: f64,
-        /// Clients a burst.
+        /// Clients per burst.
         size: u32,
     },
     /// All within a period, each at a random time of it; 0: all at once.
@@ -216,7 +216,7 @@ pub struct ClassSpec {
     pub record_work_s: f64,
 }
 
-/// What is simulated.
+/// The description of a simulation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
@@ -248,7 +248,7 @@ pub struct Scenario {
     /// The first clients, which load the server but are not counted, so that the counted clients find a steady state.
     #[serde(default)]
     pub warmup_clients: u64,
-    /// What clients send after their handshakes; `None`: nothing.
+    /// Records that clients send after their handshakes; `None`: none.
     #[serde(default)]
     pub records: Option<RecordsSpec>,
     /// The required precision, for arrivals at a rate; `None`: the number of clients is fixed.

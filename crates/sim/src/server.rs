@@ -66,7 +66,7 @@ impl Jobs {
     }
 }
 
-/// What a server has room for.
+/// Whether a server has room for more.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Admits {
     /// Another connection in its operating system.

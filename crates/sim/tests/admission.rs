@@ -1,4 +1,4 @@
-//! Token buckets in front of servers: how many they let in against theory, and what each way of refusing costs, by hand.
+//! Token buckets of servers: admissions against theory, and the cost of each kind of refusal, calculated by hand.
 
 mod common;
 
@@ -6,8 +6,8 @@ use common::{bearer, class, constant, instant, message, run, scenario, service, 
 use shakedown_sim::outcome::Cause;
 use shakedown_sim::{AdmissionSpec, ArrivalSpec, Outcome, Refusal, RetrySpec, Scenario, Sender, Simulation};
 
-/// M/D/1 with room for N customers: the share of arrivals that is lost, and the wait of the others in services, from
-/// the chain embedded at departures (Gross and Harris, 5.1.8).
+/// M/D/1 with room for N customers: the share of lost arrivals, and the wait of the others in service times, from the
+/// chain embedded at departures (Gross and Harris, 5.1.8).
 fn m_d_1_k(load: f64, room: usize) -> (f64, f64) {
     let arrivals = |n: usize| (1..=n).fold((-load).exp(), |share, k| share * load / k as f64);
     let mut left = vec![1.0 / room as f64; room];
@@ -30,14 +30,14 @@ fn m_d_1_k(load: f64, room: usize) -> (f64, f64) {
     (lost, waiting / (load * (1.0 - lost)))
 }
 
-/// A bucket whose token rate is the service rate is like a queue of the server with N places: what is admitted, and
-/// what that waits, are those of M/D/1/K.
+/// A bucket whose token rate is the service rate admits the same clients as a queue with N places: their number and
+/// their waits are those of M/D/1/N.
 #[test]
 fn a_bucket_lets_in_as_many_as_a_queue_with_as_many_places() {
     let token_s = 0.01;
     for (load, burst) in [(0.8, 1), (0.8, 5), (1.5, 5)] {
         let arrivals = ArrivalSpec::Poisson { per_s: load / token_s };
-        // A client that is refused is never answered.
+        // A refused client does not become ready, because it waits for an answer.
         let mut answered = service(constant(token_s));
         answered.messages.push(message(Sender::Server, "Finished", 1, 2, 2));
         let mut fleet = scenario(vec![class(answered, instant())], 200_000, arrivals);
@@ -55,7 +55,7 @@ fn a_bucket_lets_in_as_many_as_a_queue_with_as_many_places() {
     }
 }
 
-/// Two clients at once, 0.1 s from a server that lets in one every 2.5 s and takes 0.05 s for a ClientHello.
+/// Two clients at once, 0.1 s from a server that admits one every 2.5 s and processes a ClientHello in 0.05 s.
 fn two_at_once(refusal: Refusal) -> Scenario {
     let link = bearer(r#"{"up_bits_per_s": null, "down_bits_per_s": null, "traversal_s": 0.1}"#);
     let mut handshake = tls13(900);
@@ -73,7 +73,7 @@ fn ready_s(found: &Outcome) -> (f64, f64) {
     (first as f64 * 1e-9, last as f64 * 1e-9)
 }
 
-/// What the second client's failed attempts add, beside a fleet that refuses no connection: (bytes up, bytes down).
+/// Bytes that the second client's failed attempts add, compared with a fleet without refusals: (up, down).
 fn added_bytes(found: &Outcome) -> (u64, u64) {
     let mut free = two_at_once(Refusal::Reset);
     free.server.admission = None;
@@ -82,8 +82,8 @@ fn added_bytes(found: &Outcome) -> (u64, u64) {
     (of(found).0 - of(&free).0, of(found).1 - of(&free).1)
 }
 
-/// SYNs of 60 bytes at 0.1, 1.3 and 2.5 s find no token, each is answered by 40 bytes; a round trip and the pause of 1 s lie
-/// between. The fourth, at 3.7 s, is let in.
+/// SYNs of 60 bytes at 0.1, 1.3 and 2.5 s find no token, and are answered by 40 bytes; between two of them are a round
+/// trip and a pause of 1 s. The fourth, at 3.7 s, is admitted.
 #[test]
 fn a_reset_ends_an_attempt_after_a_round_trip() {
     let found = run(two_at_once(Refusal::Reset));
@@ -93,7 +93,7 @@ fn a_reset_ends_an_attempt_after_a_round_trip() {
     assert_eq!(added_bytes(&found), (3 * 60, 3 * 40));
     let refused: Vec<u64> = found.series.intervals.iter().map(|one| one.refused).collect();
     assert_eq!(refused[..8], [1, 0, 1, 0, 0, 1, 0, 0]);
-    // Three pauses, and two ClientHellos at the server; the rest of both clients' time is under way.
+    // Three pauses, and two ClientHellos at the server; both clients are `UnderWay` in the rest of their time.
     let stages = (0..found.series.length()).map(|number| found.series.clients(number).stages);
     let sums = stages
         .fold([0.0; 4], |sums, one| std::array::from_fn(|stage| sums[stage] + one[stage].as_secs_f64()));
@@ -102,9 +102,9 @@ fn a_reset_ends_an_attempt_after_a_round_trip() {
     assert!((all - first - last).abs() < 1e-6, "{sums:?}, {first} and {last}");
 }
 
-/// The second client's ClientHello is worked on after the first's, and answered by an alert of 7 bytes: 0.1 s for the SYN,
-/// 0.1 s back, 0.1 s to the server, 2 × 0.05 s there, 0.1 s back, a second's pause. Tokens are asked for at 0.3, 1.75 and,
-/// the server being idle then, 3.2 s.
+/// The second client's ClientHello is processed after the first's, and answered by an alert of 7 bytes: 0.1 s for the
+/// SYN, 0.1 s back, 0.1 s to the server, 2 × 0.05 s there, 0.1 s back, a pause of 1 s. Tokens are requested at 0.3, 1.8
+/// and, as the server is idle at the second attempt, 3.25 s.
 #[test]
 fn an_alert_costs_a_round_trip_more_bytes_and_the_servers_time() {
     let found = run(two_at_once(Refusal::Alert));
@@ -119,7 +119,7 @@ fn an_alert_costs_a_round_trip_more_bytes_and_the_servers_time() {
     assert!(down <= 2 * (60 + 7 + 52 + 52), "{down}");
 }
 
-/// Silence leaves the client to its SYN's timer: again after 1, 2 and 3 s, of which the third finds a token.
+/// Without an answer, the client's timer repeats the SYN after 1, 2 and 3 s; the third repetition finds a token.
 #[test]
 fn silence_leaves_the_client_to_its_timer() {
     let found = run(two_at_once(Refusal::Silence));

@@ -1,5 +1,5 @@
-//! Published measurements of TCP and TLS 1.3, cell by cell: Paquin, Stebila and Tamvada (ePrint 2019/1447; repository
-//! xvzcf/pq-tls-benchmark, `emulation-exp/data`) over bad paths, and first windows of different lengths (manastasova/pq-tls-benchmark).
+//! Published measurements of TCP and TLS 1.3: bad paths (Paquin, Stebila and Tamvada, ePrint 2019/1447; repository
+//! xvzcf/pq-tls-benchmark, `emulation-exp/data`), and various first windows (manastasova/pq-tls-benchmark).
 
 mod common;
 
@@ -8,7 +8,7 @@ use shakedown_link::{Bearer, BearerSpec, Direction, Ns, Path, Unit};
 use shakedown_sim::tcp::{Jiffies, Packet, State, Tcp, TcpConfig};
 use shakedown_sim::{ArrivalSpec, Outcome, PricedHandshake, Sender, TransportKind};
 
-/// Their message lengths; the work of both hosts, 0.9 to 1.7 ms, is their fastest cell's.
+/// The published message lengths. The work of both hosts is 1.2 ms; in the fastest published cell, 0.9 to 1.7 ms.
 fn tls13(hello: u32, share: u32, certificate: u32, signature: u32) -> PricedHandshake {
     use Sender::{Client, Server};
     let mut handshake = handshake(
@@ -29,19 +29,19 @@ fn tls13(hello: u32, share: u32, certificate: u32, signature: u32) -> PricedHand
     handshake
 }
 
-/// Segments after which their client takes packets to be lost and not reordered. Linux' three are met by none of the
-/// cells in which it sends several segments (Frodo's hello, seven): after a loss it always waited the quarter of a round
-/// trip that RACK gives stragglers, and repaired one segment of a pair, while the server did neither. Their scripts do not
-/// say why. Its host cannot remember it from other connections, for all of them end by a reset (`SO_LINGER` 0), after which
-/// Linux saves no metrics; and this kernel, 6.18, which the same pairs were sent through, does not do so.
+/// The number of segments after which the measured client assumes a loss and not reordering. Linux's default, three,
+/// fits none of the cells in which the client sends several segments (Frodo's hello, seven): after a loss it always
+/// waited a quarter of a round trip for reordered segments (RACK), and retransmitted one segment of a pair; the server
+/// did neither. The published scripts do not explain this. It was not stored from other connections: all end with a
+/// reset (`SO_LINGER` 0), after which Linux saves no metrics. Linux 6.18 does not do this with the same pairs.
 const CLIENT_REORDERING: u32 = 6;
 
 fn cell(handshake: &PricedHandshake, trip_ms: f64, loss: f64, clients: u64) -> Outcome {
     cell_with(handshake, trip_ms, loss, clients, CLIENT_REORDERING)
 }
 
-/// Their path is netem on interfaces of one machine, `gso off gro off tso off`, and a Linux whose TCP makes super-packets all
-/// the same: of its first window, pairs of segments.
+/// The measured path is netem between interfaces of one machine, with `gso off gro off tso off`. Linux nevertheless
+/// builds super-packets: in its first window, pairs of segments.
 fn cell_with(
     handshake: &PricedHandshake,
     trip_ms: f64,
@@ -55,7 +55,7 @@ fn cell_with(
         trip_ms / 2e3
     ));
     let clients = if loss > 0.0 { clients } else { 1 };
-    // At all phases of the server's clock.
+    // Random arrivals, for all phases of the server's clock.
     let arrivals = ArrivalSpec::Poisson { per_s: 10.0 };
     let mut scenario = scenario(vec![class(handshake.clone(), path)], clients, arrivals);
     scenario.tcp.syn_linear_timeouts = 0;
@@ -65,9 +65,9 @@ fn cell_with(
     run(scenario)
 }
 
-/// 1 Gbit/s, and a Linux whose SYN timeouts double from the first on. Medians without loss within 1 % or 1 ms. Under loss
-/// medians within 1 %, where no step is near, and the 95th percentile within 10 %, with each segment lost by itself. Where
-/// hellos fill several segments that is not how theirs were lost: see the next test.
+/// 1 Gbit/s, and a Linux whose SYN timeouts double from the first on. Medians agree within 1 % or 1 ms, if no step is
+/// near, and 95th percentiles within 10 %. Segments are lost independently here; in the measurements, those of hellos
+/// with several segments were not: see the next test.
 #[test]
 fn cells_of_the_bad_path_are_met() {
     let p256 = || tls13(290, 123, 600, 80);
@@ -90,7 +90,7 @@ fn cells_of_the_bad_path_are_met() {
     let mut wrong = Vec::new();
     for (name, handshake, trip_ms, loss, median_ms, p95_ms) in cells {
         let found = cell(&handshake, trip_ms, loss, 60_000).report().handshake_s;
-        // Without loss one client stands for all: its time is each percentile.
+        // Without loss there is only one client: its time is every percentile.
         let p95 = found.p95.or(found.max).expect("ready") * 1e3;
         let p50 = found.p50.expect("ready") * 1e3;
         println!("{name}, {loss}: median {p50:.1} ({median_ms:?}), p95 {p95:.1} ({p95_ms:?})");
@@ -108,7 +108,7 @@ fn cells_of_the_bad_path_are_met() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// A line of their tables: loss in per cent, and the times (ms) that 25, 37.5, 50, 62.5, 75, 85 and 95 % do not exceed.
+/// A row of the tables: loss in per cent, and the times (ms) that 25, 37.5, 50, 62.5, 75, 85 and 95 % do not exceed.
 type Line = (f64, [f64; 7]);
 
 const SHARES: [f64; 7] = [0.25, 0.375, 0.5, 0.625, 0.75, 0.85, 0.95];
@@ -210,28 +210,28 @@ fn cases() -> [Case; 8] {
     ]
 }
 
-/// Handshakes of each of their cells (`emulation-exp/code/kex/experiment.py`: 50 clients of 100), and of ours.
+/// Handshakes in each published cell (`emulation-exp/code/kex/experiment.py`: 50 clients of 100), and in ours.
 const THEIR_HANDSHAKES: f64 = 5_000.0;
 const OUR_HANDSHAKES: u64 = 20_000;
 
-/// Lines of which some times are not met within two points: name, round trip (ms), least loss (%). Theirs take longer:
-/// those whose server loses several packets of its flight.
+/// Rows with times that differ by more than two points: name, round trip (ms), minimum loss (%). The published times
+/// are longer: those of handshakes whose server loses several packets of its flight.
 const NOT_MET: [(&str, f64, f64); 3] =
     [("P-256 and Kyber512", 195.719, 20.0), ("qTESLA-p-I", 195.634, 15.0), ("qTESLA-p-I", 31.086, 15.0)];
-/// How far they may be off all the same, and how many are.
+/// The maximum relative difference of these times, and the maximum number of times that differ.
 const OFF: f64 = 0.25;
 const MAX_OFF: usize = 12;
 
-/// A time that is not met.
+/// A published time that differs.
 struct Off {
     said: String,
     name: &'static str,
-    /// In one of the lines of which some are not, within `OFF`, and not a 95th percentile.
+    /// In a row of [`NOT_MET`], within `OFF`, and not a 95th percentile.
     excused: bool,
 }
 
-/// All that is published: of seven shares at each loss, the times lie where ours are within two points of that share, or
-/// are off. What the work of their hosts is and how it varies, their lines without loss say.
+/// The published times that differ. For seven shares at each loss, a time must lie between our times two points below
+/// and above its share. The rows without loss give the work of the measured hosts and its variation.
 fn off_with(client_reordering: u32) -> Vec<Off> {
     let mut off = Vec::new();
     for (name, mut handshake, trip_ms, lines) in cases() {
@@ -267,7 +267,7 @@ fn off_with(client_reordering: u32) -> Vec<Off> {
     off
 }
 
-/// How many shares of an exact model would be off by chance, theirs and ours, at most.
+/// The maximum number of times that differ by chance if the model is exact.
 fn by_chance() -> f64 {
     let in_a_line: f64 = SHARES
         .iter()
@@ -279,8 +279,8 @@ fn by_chance() -> f64 {
     in_a_line * 5.0 * cases().len() as f64
 }
 
-/// Of 336, 280 with loss; chance puts one or two off. With Linux' three duplicates for their client a dozen more are, all
-/// of them where it sends several segments.
+/// Of 336 times, 280 with loss, one or two differ by chance. With Linux's three duplicates for the client a dozen more
+/// differ, all in cells in which it sends several segments.
 #[test]
 fn all_shares_are_met() {
     let off = off_with(CLIENT_REORDERING);
@@ -295,7 +295,7 @@ fn all_shares_are_met() {
     assert_eq!(as_linux.len() - of_frodo(&as_linux), off.len());
 }
 
-/// How far shares may lie apart.
+/// The maximum difference of shares.
 const POINTS: f64 = 0.02;
 
 /// Two hosts whose first windows differ, over one path.
@@ -330,7 +330,7 @@ impl Hosts {
         }
     }
 
-    /// One side writes, in pieces as s2n's records are long, and the other has all of it.
+    /// One side writes, in pieces as long as s2n's records, until the other has received everything.
     fn transfer(&mut self, from: usize, bytes: u32) {
         let whole = self.ends[1 - from].received() + bytes;
         let mut left = bytes;
@@ -364,13 +364,13 @@ impl Hosts {
         }
     }
 
-    /// Connecting, both hellos, both chains, and an answer to the client's: in milliseconds.
+    /// Milliseconds to connect, and to send the client's hello, both flights, and an answer to the client's flight.
     fn mutual(windows: [u32; 2], mbit_per_s: f64, trip_ms: f64, flight_bytes: u32) -> f64 {
         let mut hosts = Self::new(windows, mbit_per_s * 1e6, trip_ms);
         hosts.run_until(|hosts| hosts.ends[0].state() == State::Established);
         for (from, bytes) in [(0, 1_600), (1, flight_bytes), (0, flight_bytes), (1, 100)] {
             hosts.transfer(from, bytes);
-            // Work of either host; the published grid has 4 to 14 ms of it in all.
+            // The work of a host; in the published grid, all work together is 4 to 14 ms.
             hosts.now += Ns::from_ms(1);
         }
         hosts.now.as_secs_f64() * 1e3
@@ -378,8 +378,8 @@ impl Hosts {
 }
 
 /// manastasova/pq-tls-benchmark, `test_pq_icwnd_server24_client10`: ML-KEM and ML-DSA on both sides, the server's first
-/// window of 24 segments, the client's of 10. The lengths are not published; what both flights take at 1 Mbit/s and 35 ms
-/// says them, and eight other cells are to follow from that.
+/// window of 24 segments, the client's of 10. The lengths are not published: they are determined from the time at 1
+/// Mbit/s and 35 ms, and must then give the times of the eight other cells.
 #[test]
 fn the_start_window_grid_follows_from_one_of_its_cells() {
     let cells =
@@ -402,7 +402,7 @@ fn the_start_window_grid_follows_from_one_of_its_cells() {
         }
     }
     assert!(wrong.is_empty(), "{flight_bytes} bytes: {}", wrong.join("; "));
-    // With 24 segments at both ends a round trip less, as the same source has it: 463 ms at 150.7 ms and 1 Gbit/s.
+    // With 24 segments at both ends, one round trip less, as in the same source: 463 ms at 150.7 ms and 1 Gbit/s.
     let wide = Hosts::mutual([24, 24], 1000.0, 150.668, flight_bytes);
     assert!((wide / 463.1 - 1.0).abs() < 0.05, "{wide:.1} ms");
 }

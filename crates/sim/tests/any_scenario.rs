@@ -1,12 +1,12 @@
-//! Whatever is asked for, within what is accepted, is simulated: no panic, every client accounted for, the same bytes for
-//! the same seed. Little's law is asserted by the engine itself at the end of each replication, to the nanosecond.
+//! Any valid scenario can be simulated: no panic, every client accounted for, the same bytes for the same seed. The
+//! engine itself asserts Little's law at the end of each replication, to the nanosecond.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use shakedown_sim::{Outcome, Scenario, ScenarioError, Simulation};
 use std::ops::ControlFlow;
 
-/// Times of every size that is accepted, the usual ones most often.
+/// Times of every accepted size, the usual ones most often.
 fn seconds() -> impl Strategy<Value = f64> {
     prop_oneof![
         3 => Just(0.0),
@@ -123,7 +123,7 @@ fn scenario() -> impl Strategy<Value = Value> {
                 json!({"attempts": attempts, "delay_s": delay_s, "factor": 2, "maximum_s": maximum_s,
                        "jitter": jitter})
             });
-            // Only what TCP carries can be refused in words.
+            // Refusals by reset and alert need TCP.
             let streams = classes.iter().all(|class| {
                 [&class["handshake"], &class["resumed"]].iter().all(|one| {
                     one.get("transport").is_none_or(|transport| transport == "stream")
@@ -147,7 +147,7 @@ fn scenario() -> impl Strategy<Value = Value> {
     )
 }
 
-/// The same with records after the handshake, so that at a rate some thousands of connections at most are open from the start.
+/// The same with records after the handshake; with a rate, at most a few thousand connections are open at the start.
 fn scenario_with_records() -> impl Strategy<Value = Value> {
     let work = prop::collection::vec(seconds(), 2);
     (scenario(), -3.0..3.3_f64, 1_u32..20, work).prop_map(|(mut spec, open, count, work)| {
@@ -163,7 +163,7 @@ fn scenario_with_records() -> impl Strategy<Value = Value> {
     })
 }
 
-/// What comes of a specification, as text, as a caller gives it.
+/// The outcome of a specification, which is passed as text, as callers do.
 fn outcome(spec: &Value) -> Result<Outcome, ScenarioError> {
     let scenario: Scenario = serde_json::from_str(&spec.to_string()).expect("a scenario");
     let simulation = Simulation::new(scenario)?;
@@ -178,7 +178,7 @@ proptest! {
         let first = match outcome(&spec) {
             Ok(first) => first,
             Err(error) => {
-                // The one limit that these specifications don't keep by themselves.
+                // The only limit that these specifications may exceed.
                 let text = error.to_string();
                 prop_assert!(text.contains("datagrams; accepted"), "{}", text);
                 return Ok(());
@@ -194,8 +194,8 @@ proptest! {
     }
 }
 
-/// A digest of each of many scenarios' outcomes, the same scenarios each time: what two versions of the engine print is the
-/// same wherever no figure was meant to change.
+/// Digests of the outcomes of many fixed scenarios. They are the same for two versions of the engine, except where
+/// figures were meant to change.
 #[test]
 #[ignore = "prints digests, to be compared between versions"]
 fn digests_of_many_scenarios() {
@@ -216,7 +216,7 @@ fn digests_of_many_scenarios() {
     }
 }
 
-/// All at once over a network whose delays differ: many more times are near than the queue keeps sorted.
+/// All clients at once over a network with varying delays: far more events are near than the queue keeps sorted.
 #[test]
 fn a_storm_all_at_once_over_spread_delays_keeps_time_in_order() {
     for within_s in [0.0, 0.001] {

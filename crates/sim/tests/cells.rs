@@ -1,4 +1,4 @@
-//! Cells: what their clients share.
+//! Cells, and the media that their clients share.
 
 mod common;
 
@@ -43,7 +43,7 @@ fn a_storm_lasts_as_long_as_its_cell_needs() {
     }
 }
 
-/// As many cells as clients are links of their own, but for the cell's rate being the client's.
+/// With as many cells as clients, each client has its own link; the cell's rate is the client's.
 #[test]
 fn a_cell_for_each_client_is_a_link_of_its_own() {
     let own = run(storm(None));
@@ -61,7 +61,7 @@ fn more_cells_are_faster() {
     assert!(one > 3.0 * four && four > 3.0 * sixteen, "{one} {four} {sixteen}");
 }
 
-/// Classes with the same medium share it; one that says otherwise of it is refused.
+/// Classes with the same medium share it; a class that describes it differently is refused.
 #[test]
 fn classes_share_a_medium_by_its_name() {
     let cell = |medium: &str, count: u32| json!({"count": count, "medium": medium});
@@ -76,7 +76,7 @@ fn classes_share_a_medium_by_its_name() {
     assert!(error.to_string().contains("accepted: another medium, or the same count"), "{error}");
 }
 
-/// Whatever the load, an access succeeds or uses up its attempts.
+/// At any load, an access succeeds or uses up its attempts.
 #[test]
 fn accesses_end_one_way_or_the_other() {
     let entry = json!({"kind": "random-access", "opportunity_s": 0.005, "preambles": 54, "attempts": 10,
@@ -94,8 +94,8 @@ fn accesses_end_one_way_or_the_other() {
     }
 }
 
-/// Packets that take longer than an interval of the series are carried in all of those intervals, and a cell of several
-/// channels has the time of all.
+/// A packet that lasts longer than an interval of the series is counted in all its intervals; a cell with several
+/// channels has the time of all of them.
 #[test]
 fn a_cell_is_never_busier_than_all_the_time() {
     for (part, most) in [
@@ -131,7 +131,7 @@ fn a_cell_is_never_busier_than_all_the_time() {
     }
 }
 
-/// Over each kind of cell replications on several threads give the bytes of one thread's.
+/// For each kind of cell, replications on several threads give the same bytes as on one thread.
 #[test]
 fn outcomes_do_not_depend_on_threads() {
     for part in [

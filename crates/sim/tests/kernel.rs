@@ -1,6 +1,6 @@
-//! Linux's own TCP, measured through a link that loses packets (`tests/predict/kernel_tcp.json`, made by `kernel_tcp.py`),
-//! against the simulated one: handshakes with flights of one to twelve segments at losses from 1 to 20 %. Means within 3 %
-//! and what chance allows, quantiles within two points of their shares.
+//! Linux's TCP, measured over a link that loses packets (`tests/predict/kernel_tcp.json`, made by `kernel_tcp.py`),
+//! compared with the simulated one: handshakes with flights of one to twelve segments at losses from 1 to 20 %. Means
+//! agree within 3 % and chance, quantiles within two points of their shares.
 
 mod common;
 
@@ -37,7 +37,7 @@ struct Times {
     p99_s: f64,
 }
 
-/// So many of ours that theirs alone decide how far a comparison can tell.
+/// So many clients that only the size of the measured sample limits the comparison.
 const CLIENTS: u64 = 40_000;
 
 fn simulated(row: &Row) -> Outcome {
@@ -55,15 +55,15 @@ fn simulated(row: &Row) -> Outcome {
     let arrivals = ArrivalSpec::Poisson { per_s: 10.0 };
     let mut scenario =
         scenario(vec![class(handshake(TransportKind::Stream, messages), path)], CLIENTS, arrivals);
-    // Each write by itself.
+    // Each write is sent separately.
     scenario.flush = Flush::Message;
     run(scenario)
 }
 
-/// What the loaded machine that they were measured on adds to each handshake, where nothing else says it.
+/// Time that the loaded machine of the measurement adds to each handshake, if a row does not show it.
 const LATE_S: f64 = 0.010;
 
-/// The same in one row: more than half of the handshakes lose nothing at low losses, and then differ in that alone.
+/// The same for one row: at low losses, more than half of the handshakes lose nothing and differ only in this time.
 fn late_s(theirs: &Times, ours: &Histogram) -> f64 {
     let quantile_s = |share| ours.quantile(share).expect("handshakes") * 1e-9;
     let (least_s, median_s) = (quantile_s(0.01), quantile_s(0.55));
@@ -101,7 +101,7 @@ fn handshakes_under_loss_take_what_the_kernel_takes() {
             ];
             println!("{title}");
             for (share, s) in quantiles {
-                // Theirs lies between ours a little below and a little above: as far as two points and chance go.
+                // Must lie between simulated quantiles two points and chance below and above its share.
                 let chance = 3.0 * (share * (1.0 - share) / f64::from(row.handshakes)).sqrt();
                 let [low_s, high_s] = [-1.0, 1.0]
                     .map(|sign| ours.quantile(share + sign * (0.02 + chance)).expect("handshakes") * 1e-9);

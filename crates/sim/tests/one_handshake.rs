@@ -1,4 +1,4 @@
-//! A handshake replayed by itself against the same among many in a simulation.
+//! A replayed handshake, compared with the same handshake of many clients in a simulation.
 
 mod common;
 
@@ -62,7 +62,7 @@ fn replay(handshake: &PricedHandshake, bearer: &BearerSpec, seed: u64) -> Replay
     replay.run().expect("valid")
 }
 
-/// Clients that know nothing of each other.
+/// Independent clients.
 fn simulate(handshake: &PricedHandshake, bearer: &BearerSpec, clients: u64) -> Report {
     let arrivals = ArrivalSpec::Deterministic { per_s: 1e-4 };
     run(scenario(vec![class(handshake.clone(), bearer.clone())], clients, arrivals)).report()
@@ -101,7 +101,7 @@ fn without_loss_one_replay_is_what_a_simulated_client_takes() {
             assert_eq!(found.setup_s, 0.0);
             let sent = [report.traffic.up_bytes, report.traffic.down_bytes];
             for (bytes, network) in found.link_bytes.into_iter().zip(sent) {
-                // A simulation counts packets to their end, and without what the link adds.
+                // A simulation counts the packets of the whole run, without the link's overhead.
                 assert!(bytes > 0.9 * network as f64 && bytes < 1.5 * network as f64);
             }
         }
@@ -119,7 +119,7 @@ fn the_time_of_set_ups_is_that_of_the_handshakes_in_the_mean() {
     assert!((woken_s - woken.setup_s - awake_s).abs() < 1e-6);
 }
 
-/// The share of a sample of `count` that lies at or below a percentile may be off by chance.
+/// Allows for the random error of a percentile's share in a sample of `count`.
 fn agrees(name: &str, found: &Times, simulated: [Option<f64>; 4], count: f64) {
     let [mean, rest @ ..] = simulated.map(|time| time.expect("a time"));
     let off = found.mean_s().expect("times") - mean;
@@ -127,7 +127,7 @@ fn agrees(name: &str, found: &Times, simulated: [Option<f64>; 4], count: f64) {
     let sd_s = squares.sum::<f64>().sqrt();
     assert!(off.abs() < 0.012 * mean + 4.0 * sd_s / count.sqrt(), "{name}: mean off by {off} of {mean}");
     for (share, theirs) in [0.5, 0.95, 0.99].into_iter().zip(rest) {
-        // Five deviations of the simulation's share, and of ours.
+        // Five standard deviations of the shares of the simulation and of the replay.
         let off = 5.0 * (share * (1.0 - share) * (1.0 / count + 1.0 / 2000.0)).sqrt();
         let low = found.quantile_s((share - off).max(0.0)).expect("times");
         let high = found.quantile_s((share + off).min(1.0)).expect("times");
@@ -195,7 +195,7 @@ fn what_hardly_ever_happens_has_its_weight_and_costs_little() {
     let rare = replay(&handshake, &path(10e6, 35.0, r#", "loss": 1e-6"#), 1);
     assert_eq!(rare.ready.quantile_s(0.99), clear.ready.quantile_s(0.99));
     let [clear_s, rare_s] = [clear, rare].map(|found| found.ready.mean_s().expect("times"));
-    // About nine packets, each of which costs from some 70 ms to a second.
+    // About nine packets; the loss of one costs 70 ms to 1 s.
     assert!(rare_s > clear_s && rare_s - clear_s < 9e-6, "{clear_s}, {rare_s}");
 }
 

@@ -1,4 +1,4 @@
-//! A fleet cut into parts comes to what the whole comes to, to the byte.
+//! The parts of a fleet give the same bytes as the whole.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -53,7 +53,7 @@ fn class(bytes: u32, takes: Value, cells: bool) -> Value {
 }
 
 fn scenario() -> impl Strategy<Value = Value> {
-    // Times on a grid, at which several things happen at once, and smooth ones.
+    // Times on a grid, at which several events happen at once, and continuous times.
     let arrivals = prop_oneof![
         Just(json!({"kind": "storm", "within_s": 0.0})),
         Just(json!({"kind": "storm", "within_s": 3.0})),
@@ -131,7 +131,7 @@ fn fleets_whose_servers_meet_all_clients_have_no_parts() {
     assert!(error.contains("class 0 has no cells"), "{error}");
 }
 
-/// Each cell's clients meet their own server: with as many servers as cells, all have the same share of the clients.
+/// The clients of a cell use the cell's server: with as many servers as cells, all have the same share of the clients.
 #[test]
 fn cells_are_dealt_out_to_servers() {
     let mut scenario = four_servers("cell");
@@ -142,7 +142,7 @@ fn cells_are_dealt_out_to_servers() {
     }
 }
 
-/// One run of a storm is cut for several threads, and comes to the same.
+/// A replication of a storm is divided for several threads; the outcome is the same.
 #[test]
 fn a_storm_on_several_threads_is_that_of_one() {
     let simulation = Simulation::new(four_servers("cell")).expect("valid");
@@ -164,6 +164,6 @@ fn a_part_has_so_many_clients_that_memory_holds_them() {
     };
     assert_eq!((parts(1000, 9, 10.0), parts(400_000, 9, 3600.0), parts(400_000, 4, 10.0)), (1, 8, 4));
     assert_eq!(parts(100_000_000, 1000, 10.0), 256);
-    // Those of a day are not in flight together: each part draws the arrivals of all, so there are fewer.
+    // The clients of a day are not in flight together, so there are fewer parts: each draws the arrivals of all.
     assert_eq!(parts(100_000_000, 1000, 86_400.0), 84);
 }

@@ -1,8 +1,8 @@
-//! Queues against theory: means and percentiles of waiting, over seeded replications, within their intervals.
+//! Queues compared with theory: means and percentiles of waiting times agree within their intervals.
 //!
-//! The engine is the general one: a client sends a request over nothing, a worker serves it. Sources: L. Kleinrock,
-//! "Queueing Systems" I (M/M/1, M/M/c, Pollaczek–Khinchine) and II (processor sharing); the 95th percentile of M/D/1 from
-//! Erlang's series.
+//! The general engine is used: a client sends a request without a network, and a worker serves it. Sources: L.
+//! Kleinrock, "Queueing Systems" I (M/M/1, M/M/c, Pollaczek–Khinchine) and II (processor sharing); the 95th percentile
+//! of M/D/1 from Erlang's series.
 
 mod common;
 
@@ -20,7 +20,7 @@ fn queue(
     workers: u32,
     discipline: Discipline,
 ) -> Outcome {
-    // Longer where the queue forgets more slowly: its memory goes with 1 / (1 - ρ)².
+    // Longer if the relaxation time of the queue is longer: it is proportional to 1 / (1 - ρ)².
     let counted = (2_000.0 / (1.0 - utilisation).powi(2)).clamp(15_000.0, 200_000.0) as u64;
     let per_s = utilisation * f64::from(workers) / mean_s;
     let arrivals = ArrivalSpec::Poisson { per_s };
@@ -45,7 +45,7 @@ fn agrees(what: &str, utilisation: f64, (mean, margin): (f64, f64), expected: f6
         (mean - expected).abs() <= margin + 1e-3 * expected,
         "{what} at {utilisation}: {mean} ± {margin}, expected {expected}"
     );
-    // An interval that holds everything says nothing.
+    // A very wide interval would contain any value.
     assert!(margin < 0.35 * expected + 1e-4, "{what} at {utilisation}: ± {margin} of {expected}");
 }
 
@@ -103,7 +103,7 @@ fn m_d_1() {
     for utilisation in UTILISATIONS {
         let outcome = queue(&constant(0.01), 0.01, utilisation, 1, Discipline::Fifo);
         let mean = utilisation * 0.01 / (2.0 * (1.0 - utilisation));
-        // The alternating series is good while the terms stay small; beyond, only the mean is checked.
+        // The alternating series is precise while its terms are small; otherwise only the mean is checked.
         let p95 = (utilisation <= 0.85).then(|| {
             let (mut low, mut high) = (0.0, 15.0);
             while high - low > 1e-6 {
@@ -116,9 +116,9 @@ fn m_d_1() {
     }
 }
 
-/// The 95th percentile of waiting in M/G/1, by Beneš's series: waiting is a geometric number of residual services, whose
-/// distribution function is recursive on a lattice (Panjer). Services are multiples of `step_s`, and residuals uniform
-/// within a step, so their middle stands for them.
+/// The 95th percentile of waiting in M/G/1, by Beneš's series: the wait is a geometric number of residual services,
+/// whose distribution is computed recursively on a lattice (Panjer). Services are multiples of `step_s`; residuals are
+/// uniform within a step, and represented by its middle.
 fn m_g_1_p95(utilisation: f64, samples: &[f64], step_s: f64) -> f64 {
     let mean = samples.iter().sum::<f64>() / samples.len() as f64;
     let longest = samples.iter().fold(0.0, |longest: f64, sample| longest.max(*sample));
@@ -128,7 +128,7 @@ fn m_g_1_p95(utilisation: f64, samples: &[f64], step_s: f64) -> f64 {
             longer as f64 / samples.len() as f64 * step_s / mean
         })
         .collect();
-    // Half a step in the mean for each residual: cells k and k + 1 share it.
+    // A residual is half a step after k on average: cells k and k + 1 share it.
     let mut spread = vec![0.0; residual.len() + 1];
     for (k, share) in residual.iter().enumerate() {
         spread[k] += share / 2.0;
@@ -146,7 +146,7 @@ fn m_g_1_p95(utilisation: f64, samples: &[f64], step_s: f64) -> f64 {
     (waits.len() - 1) as f64 * step_s
 }
 
-/// Pollaczek–Khinchine for a mixture like the thesis's: few long messages among many short ones.
+/// Pollaczek–Khinchine for a mixture like that of the reproduced thesis: few long messages among many short ones.
 #[test]
 fn m_g_1() {
     let samples: Vec<f64> = [vec![0.052; 3], vec![0.0021; 12], vec![0.0004; 15]].concat();
@@ -157,7 +157,7 @@ fn m_g_1() {
     for utilisation in UTILISATIONS {
         let outcome = queue(&time, mean_s, utilisation, 1, Discipline::Fifo);
         let mean = utilisation / mean_s * square / (2.0 * (1.0 - utilisation));
-        // At 0.95 services that vary so much would need a far longer run for an interval that says something.
+        // At 0.95, services that vary so much would need a far longer run for a useful interval.
         let p95 = (utilisation <= 0.85).then(|| m_g_1_p95(utilisation, &samples, 1e-4));
         check("M/G/1", &outcome, utilisation, mean, p95);
     }
@@ -179,8 +179,8 @@ fn m_m_c() {
     }
 }
 
-/// The 95th percentile of the time in M/M/1-PS, in service times: a customer that finds n others (geometric) leaves at rate
-/// 1/(n + 1), the others at n/(n + 1), more come at ρ. The chain's transient solution, by uniformisation in short steps.
+/// The 95th percentile of the time in M/M/1-PS, in service times: a customer that finds n others (geometric) leaves at
+/// rate 1/(n + 1), the others at n/(n + 1), more arrive at ρ. Solved by the midpoint method.
 fn m_m_1_ps_p95(utilisation: f64) -> f64 {
     let states = (12.0 / (1.0 - utilisation)) as usize + 40;
     let mut there: Vec<f64> = (0..states).map(|n| (1.0 - utilisation) * utilisation.powi(n as i32)).collect();
@@ -190,11 +190,11 @@ fn m_m_1_ps_p95(utilisation: f64) -> f64 {
     loop {
         let left: f64 = there.iter().sum();
         if left < 0.05 {
-            // On the straight line between the last two steps.
+            // Linear interpolation between the last two steps.
             return before.0 + step * (before.1 - 0.05) / (before.1 - left);
         }
         before = (time, left);
-        // Second order in the step: half of the rates' change is made with the rates at its middle.
+        // Midpoint method: the whole step is made with the rates at its middle.
         let rates = |from: &[f64]| -> Vec<f64> {
             (0..states)
                 .map(|n| {

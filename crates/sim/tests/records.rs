@@ -1,4 +1,4 @@
-//! Records after the handshake: two traces by hand, and steady loads against theory.
+//! Records after the handshake: two traces calculated by hand, and steady loads compared with theory.
 
 mod common;
 
@@ -11,7 +11,7 @@ use shakedown_sim::{
 };
 use std::ops::ControlFlow;
 
-/// Handshakes of 10 ms and records of 4 ms each 25 ms, two a client. A client is ready at once, and waits for nothing.
+/// Handshakes of 10 ms, and two records per client: 4 ms, every 25 ms. A client is ready at once, without a wait.
 fn three_clients(discipline: Discipline) -> Outcome {
     let mut kind = class(service(constant(0.010)), instant());
     kind.record_work_s = 0.004;
@@ -22,7 +22,7 @@ fn three_clients(discipline: Discipline) -> Outcome {
     run(fleet)
 }
 
-/// Every value of a histogram of few, in milliseconds.
+/// All values of a small histogram, in milliseconds.
 fn all_ms(times: &Histogram) -> Vec<f64> {
     let values = times.buckets().flat_map(|(least, _, count)| std::iter::repeat_n(least, count as usize));
     values.map(|ns| ns as f64 * 1e-6).collect()
@@ -33,8 +33,8 @@ fn are_about(found: &[f64], expected: &[f64]) {
     assert!(found.len() == expected.len() && found.iter().zip(expected).all(near), "{found:?}, {expected:?}");
 }
 
-/// Handshakes: 0 to 10, 24 to 34, 51 after two records to 67. Records: at 25 behind the second handshake until 34; at 49; at 50
-/// behind that until 53. The second client's other record would come at 74, after the last client is ready.
+/// In ms. Handshakes: 0 to 10, 24 to 34, 51 to 67 after two records. Records: at 25, waits for a handshake until 34; at
+/// 49; at 50, waits until 53. The second client's other record is due at 74, after the last client is ready.
 #[test]
 fn records_take_their_place_in_the_queue() {
     let found = three_clients(Discipline::Fifo);
@@ -52,9 +52,9 @@ fn records_take_their_place_in_the_queue() {
     assert_eq!(found.completed, 3);
 }
 
-/// The second handshake has the worker from 24 to 25 and half of it until the record is done at 33: it ends at 38. The record
-/// of 49 has all of it for 1 ms, half for 1 ms, a third for 7.5 ms: it ends at 58.5. The record of 50 has done 0.5 then 2.5 ms of
-/// its 4 and half for 2 ms: it ends at 60.5. The third handshake has done 2.5, then 1 ms, and ends at 67.
+/// In ms. The second handshake has the worker until 25, half of it until the record ends at 33, and ends at 38. The
+/// record of 49 has the worker for 1, half for 1, a third for 7.5: it ends at 58.5. The record of 50 then has 3 of its
+/// 4, half the worker for 2, and ends at 60.5. The third handshake then has 3.5, and ends at 67.
 #[test]
 fn records_share_the_worker() {
     let found = three_clients(Discipline::Ps);
@@ -68,8 +68,8 @@ fn records_share_the_worker() {
     assert_eq!((records.work_ns, found.busy_ns, found.virtual_ns), (4_000_000, 26_000_000, 67_000_000));
 }
 
-/// Many clients a second, whose records are as many jobs a second as a steady state has, in a run that is much shorter
-/// than a connection lasts.
+/// A steady load. The run may be much shorter than a connection: also then, records arrive at the rate of a steady
+/// state.
 fn steady(arrivals: ArrivalSpec, seconds: f64) -> Scenario {
     let mut kind = class(service(constant(0.010)), instant());
     kind.record_work_s = 0.001;
@@ -97,7 +97,7 @@ fn interval(values: &[f64]) -> (f64, f64) {
 }
 
 /// Pollaczek–Khinchine for two kinds of jobs: records come from many connections, so their arrivals are almost Poisson,
-/// and of other times than the handshakes at hand. Both kinds wait λ Σ E[S²] / (2 (1 - ρ)).
+/// and almost independent of the present handshakes. Both kinds wait λ Σ E[S²] / (2 (1 - ρ)).
 #[test]
 fn handshakes_and_records_wait_as_pollaczek_and_khinchine_have_it() {
     for (per_s, load) in [(10.0, 0.3), (20.0, 0.6), (26.0, 0.78)] {
@@ -115,7 +115,7 @@ fn handshakes_and_records_wait_as_pollaczek_and_khinchine_have_it() {
         assert!((wait / expected - 1.0).abs() < 0.02, "{load}: records wait {wait}, expected {expected}");
         assert_eq!(found.offered_e9, Some((load * 1e9_f64).round() as u64));
         assert!((report.utilisation / load - 1.0).abs() < 0.01, "{} of {load}", report.utilisation);
-        // Two thirds of the work: 20 × 1 ms beside 10 ms.
+        // Two thirds of the work is on records: 20 × 1 ms, and 10 ms on the handshake.
         let share = records.utilisation / report.utilisation;
         assert!((share * 1.5 - 1.0).abs() < 0.01, "{share}");
         let open = per_s * 100.0;
@@ -123,7 +123,7 @@ fn handshakes_and_records_wait_as_pollaczek_and_khinchine_have_it() {
     }
 }
 
-/// The load is there from the start, whatever the arrivals: a run of 60 s with connections that last 100 s.
+/// The load is complete from the start, for all arrival processes: a run of 60 s with connections that last 100 s.
 #[test]
 fn a_run_starts_with_the_connections_of_a_steady_state() {
     for arrivals in [
@@ -138,16 +138,16 @@ fn a_run_starts_with_the_connections_of_a_steady_state() {
         assert!((of(&found) / 0.4 - 1.0).abs() < 0.02, "{arrivals:?}: {}", of(&found));
         assert_eq!(found.offered_e9, Some(600_000_000), "{arrivals:?}");
     }
-    // Exactly as many as deterministic arrivals have, 0.05 to 99.95 s old and the first of the run; and one that opens at the
-    // time at which the oldest closes.
+    // Exactly the connections of deterministic arrivals, 0.05 to 99.95 s old, and the first of the run; and one that
+    // opens when the oldest closes.
     let mut fleet = steady(ArrivalSpec::Deterministic { per_s: 20.0 }, 60.0);
     fleet.series_s = 1.0;
     let found = run(fleet);
     assert_eq!(found.records.expect("records").peak_open, 2001);
 }
 
-/// However long a handshake takes beside the run: here none is over before 2 s, and all clients come within 3 s. Clients that came
-/// before the run get ready in it until its own do.
+/// Also if a handshake is long compared with the run: here none ends before 2 s, and all clients arrive within 3 s.
+/// Clients from before the run become ready until the first client of the run is ready.
 #[test]
 fn records_are_sent_while_no_client_of_the_run_is_ready() {
     // Deterministic arrivals miss what falls on the ends of the run: one of 60 connections, and one of 59 times.
@@ -156,7 +156,7 @@ fn records_are_sent_while_no_client_of_the_run_is_ready() {
     {
         let mut fleet = steady(arrivals.clone(), 3.0);
         (fleet.clients, fleet.warmup_clients) = (Some(60), 0);
-        // As long as a handshake takes a connection is open: without those from before the run a third would be missing.
+        // A connection is open for 3 s: without those from before the run, a third of the records would be missing.
         fleet.records = Some(RecordsSpec { interval_s: 0.2, count: 15 });
         fleet.classes[0].handshake = answered();
         fleet.classes[0].bearer.traversal_s = 1.0;
@@ -166,7 +166,7 @@ fn records_are_sent_while_no_client_of_the_run_is_ready() {
         let records = found.report().records.expect("records");
         // 20 a second × 15 × 1 ms.
         assert!((records.utilisation / 0.3 - 1.0).abs() < near, "{arrivals:?}: {}", records.utilisation);
-        // Of clients that all give up, the run ends.
+        // The run also ends if all clients give up.
         fleet.timeout_s = Some(0.5);
         fleet.replications = 1;
         let found = run(fleet);
@@ -175,7 +175,7 @@ fn records_are_sent_while_no_client_of_the_run_is_ready() {
     }
 }
 
-/// A storm begins with none open: all clients come to be connected again.
+/// A storm begins without open connections: all clients reconnect.
 #[test]
 fn a_storm_starts_without_connections() {
     let mut kind = class(service(constant(0.001)), instant());
@@ -189,17 +189,17 @@ fn a_storm_starts_without_connections() {
     let found = run(storm);
     let records = found.records.expect("records");
     assert_eq!((found.completed, records.peak_open), (100, 100));
-    // Each sends one a second from its arrival until the last client comes: 450 on average.
+    // Each client sends one per second from its arrival until the last arrival: 450 in all, on average.
     assert!((350..550).contains(&records.wait.count()), "{}", records.wait.count());
     assert!(found.virtual_ns < 10_100_000_000, "{} ns", found.virtual_ns);
 }
 
-/// A bucket lets in half of the clients: half as many are open, at the start, too.
+/// A bucket admits half of the clients: half as many connections are open, also at the start.
 #[test]
 fn clients_that_are_refused_send_nothing() {
     let mut fleet = steady(ArrivalSpec::Poisson { per_s: 40.0 }, 100.0);
     fleet.server.admission = Some(AdmissionSpec { per_s: 20.0, burst: 10, refusal: Refusal::Silence });
-    // A client that is refused is never answered.
+    // A refused client does not become ready, because it waits for an answer.
     fleet.classes[0].handshake = answered();
     let found = run(fleet);
     let report = found.report();
@@ -208,7 +208,7 @@ fn clients_that_are_refused_send_nothing() {
     assert!((records.utilisation / 0.4 - 1.0).abs() < 0.06, "{}", records.utilisation);
 }
 
-/// However many are refused: to draw all of them would take for ever.
+/// Also if very many are refused: drawing all arrivals would take too long.
 #[test]
 fn few_of_very_many_clients_are_let_in() {
     let mut fleet = steady(ArrivalSpec::Poisson { per_s: 1e9 }, 1.0);
@@ -221,7 +221,7 @@ fn few_of_very_many_clients_are_let_in() {
     assert_eq!(found.completed + found.failed.values().sum::<u64>(), 100);
 }
 
-/// Connections stay where they are: one that is open counts for the balancer and keeps its server from ending.
+/// A connection stays at its server: while it is open, the balancer counts it and its server does not end.
 #[test]
 fn open_connections_hold_their_servers() {
     let mut fleet = steady(ArrivalSpec::Poisson { per_s: 20.0 }, 300.0);
@@ -248,7 +248,7 @@ fn open_connections_hold_their_servers() {
     assert_eq!(found.completed, found.counted);
 }
 
-/// Outcomes of replications merge to the same on any number of threads, and without records nothing is said of them.
+/// Outcomes merge to the same bytes on any number of threads, and have no field for records without records.
 #[test]
 fn outcomes_merge() {
     let mut fleet = steady(ArrivalSpec::Poisson { per_s: 20.0 }, 20.0);
@@ -280,7 +280,7 @@ fn records_that_make_no_sense_are_refused() {
     assert!(
         refused(&records(1e3, 1_000_000)).starts_with("connections open for records at once is 20000000000")
     );
-    // A curve begins with what its first rate leaves open.
+    // A curve begins with the open connections of its first rate.
     let curve = |fleet: &mut Scenario| {
         records(1e3, 1_000_000)(fleet);
         fleet.arrivals = ArrivalSpec::Curve { points: vec![(0.0, 20.0), (1.0, 0.0)] };

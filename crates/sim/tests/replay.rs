@@ -1,4 +1,4 @@
-//! Replayed handshakes against arithmetic, published measurements and a kernel; determinism; servers under stress.
+//! Replayed handshakes compared with arithmetic, measurements and a kernel; determinism; servers under stress.
 
 mod common;
 
@@ -14,7 +14,7 @@ use shakedown_sim::{
 };
 use std::ops::ControlFlow;
 
-/// WTLS (WAP-261): the client alone has a timer; the server answers a flight that comes again.
+/// WTLS (WAP-261): only the client has a timer; the server answers a repeated flight.
 const WTLS: Retransmission = Retransmission {
     initial_s: 3.0,
     maximum_s: 3600.0,
@@ -42,8 +42,8 @@ fn path(up: f64, down: f64, delay_ms: f64) -> BearerSpec {
 }
 
 /// Medians measured once on Linux 6.18 between two network namespaces over a userspace link (Reno, no loss): TLS 1.3
-/// after connect. The server's flight is its chain and 0.35 kB. 5 and 15 kB within 1 %, LTE (whose wake-ups and
-/// cryptography weigh more) 3 %.
+/// after connect. The server's flight is its chain (5 and 15 kB) and 0.35 kB. Agreement is within 1 %, for LTE (whose
+/// wake-ups and cryptography weigh more) within 3 %.
 #[test]
 fn handshakes_take_what_a_kernel_took() {
     let networks: [(&str, BearerSpec, [f64; 2], f64); 5] = [
@@ -71,7 +71,7 @@ fn handshakes_take_what_a_kernel_took() {
     }
 }
 
-/// On GSM CSD the server's last segment is sent again by a probe that is too early, on every connection.
+/// On GSM CSD a premature probe retransmits the server's last segment, on every connection.
 #[test]
 fn the_needless_probe_on_a_slow_link_is_there() {
     let outcome = alone(tls13(5000), path(9600.0, 9600.0, 391.0));
@@ -80,7 +80,7 @@ fn the_needless_probe_on_a_slow_link_is_there() {
 }
 
 /// Paquin, Stebila and Tamvada, ePrint 2019/1447: TCP and TLS 1.3 over 195.6 ms of round trip at 1 Gbit/s. Without
-/// loss, two round trips and the work; with a chain beyond the first window, three.
+/// loss, two round trips and the work; with a chain that exceeds the first window, three.
 fn bad_path(loss: f64) -> BearerSpec {
     let mut bearer = path(1e9, 1e9, 97.85);
     bearer.loss = loss;
@@ -107,7 +107,7 @@ fn without_loss_a_long_path_takes_two_round_trips_or_three() {
     }
 }
 
-/// At 5 % only the tail moves, by a SYN's timeout; at 20 % the median by a data timeout.
+/// At 5 % loss only the tail changes, by a SYN timeout; at 20 % also the median, by a data timeout.
 #[test]
 fn losses_cost_a_syn_timeout_in_the_tail_and_a_data_timeout_in_the_median() {
     let with = |loss| {
@@ -124,8 +124,8 @@ fn losses_cost_a_syn_timeout_in_the_tail_and_a_data_timeout_in_the_median() {
     assert!((p95 / 4575.0 - 1.0).abs() < 0.15, "20 %: p95 {p95:.1}, published 4575");
 }
 
-/// Where handshakes lie under loss is arithmetic: none of the four packets that matter lost, one of the opening two, one of
-/// the two flights. Each plateau within two points.
+/// Times under loss follow from arithmetic: none of the four necessary packets is lost, one of the two of the opening,
+/// or one of the two flights. The share of each plateau agrees within two points.
 #[test]
 fn under_loss_each_plateau_has_its_share() {
     for loss in [0.03, 0.05, 0.1] {
@@ -134,7 +134,7 @@ fn under_loss_each_plateau_has_its_share() {
         let up_to = |ms: f64| share_up_to(&outcome.ready, (ms * 1e6) as u64);
         let arrives = 1.0 - loss;
         let pair = arrives * arrives;
-        // The first timeout of a SYN is 1.004 to 1.032 s; that of data is shorter on this path.
+        // The first timeout of a SYN is 1.000 to 1.032 s; that of data is shorter on this path.
         for (what, ours, expected) in [
             ("no loss", up_to(400.0), pair * pair),
             ("data timeouts", up_to(1380.0) - up_to(400.0), pair * (1.0 - pair) * pair),
@@ -214,7 +214,7 @@ fn flights(transport: TransportKind) -> PricedHandshake {
     )
 }
 
-/// 28 bytes of headers each, two round trips, and the protocol's own first timeout where the pattern says so.
+/// 28 bytes of headers each, two round trips, and the protocol's first timeout if a datagram is lost.
 #[test]
 fn datagrams_take_arithmetics_time_and_lost_ones_their_timers() {
     let mut handshake = flights(TransportKind::Datagram);
@@ -262,7 +262,7 @@ fn a_flush_per_message_lets_the_peer_work_meanwhile() {
         scenario.flush = flush;
         run(scenario).report().handshake_s.mean.expect("ready")
     };
-    // Five messages made and processed one after another; or the client processes one while the server makes the next.
+    // Five messages one after another; or the client processes one while the server generates the next.
     assert!((ready(shakedown_sim::Flush::Flight) - 1.0).abs() < 1e-6);
     assert!((ready(shakedown_sim::Flush::Message) - 0.9).abs() < 1e-6);
 }
@@ -280,11 +280,11 @@ fn retries_after_timeouts_amplify_an_overload() {
     };
     let long = storm(None, 60.0);
     assert_eq!((long.completed, long.failed.len()), (500, 0));
-    // Ten seconds of work for the server; who waits two and gives up leaves it half done.
+    // The server has ten seconds of work; clients give up after two.
     let short = storm(None, 2.0);
     assert!(short.completed < 250 && short.failed[&Cause::Timeout] == 500 - short.completed);
     // The server first processes messages of abandoned attempts. Clients that retry immediately therefore always find a
-    // queue of two seconds: the overload sustains itself, and no attempt succeeds.
+    // queue of two seconds: the overload sustains itself, and no further attempt succeeds.
     let stubborn =
         storm(Some(RetrySpec { attempts: 20, delay_s: 0.1, factor: 1.0, maximum_s: 1.0, jitter: 0.0 }), 2.0);
     assert!(stubborn.attempts > 5000, "{} attempts", stubborn.attempts);
@@ -301,7 +301,7 @@ fn a_bounded_server_makes_connections_wait_and_then_syns_unheard() {
     let storm = |max_handshakes, accept_queue| {
         let mut handshake = flights(TransportKind::Stream);
         handshake.messages[2].generate = constant(1.0);
-        // One every 10 ms, so that the first have been accepted, and hold their slots, when the last knock.
+        // One client every 10 ms, so that the first ones hold their slots when the last ones arrive.
         let arrivals = ArrivalSpec::Deterministic { per_s: 100.0 };
         let mut scenario = scenario(vec![class(handshake, path(1e6, 1e6, 20.0))], 40, arrivals);
         scenario.server.max_handshakes = max_handshakes;
@@ -316,7 +316,7 @@ fn a_bounded_server_makes_connections_wait_and_then_syns_unheard() {
     assert!(bounded.traffic.dropped.is_empty());
     let deaf = storm(Some(8), Some(4));
     assert_eq!(deaf.completed, 40);
-    // Here only packets are ignored that are sent again: there are at least as many retransmissions.
+    // Here every ignored packet is sent again: there are at least as many retransmissions.
     let ignored = deaf.traffic.dropped["server-full"];
     assert!((1..=deaf.traffic.retransmissions).contains(&ignored), "{:?}", deaf.traffic);
     assert!(deaf.connect_s.max.expect("connected") > 1.0, "{:?}", deaf.connect_s);
@@ -342,7 +342,7 @@ fn mixtures_have_their_weights_and_resumption_its_share() {
     assert!((resumed - 0.4).abs() < 0.015, "{resumed}");
 }
 
-/// Of two halves of the clients, a tenth and nine tenths resume: a client's time of arrival decides.
+/// A tenth of one half of the clients resume, and nine tenths of the other: the time of arrival decides.
 #[test]
 fn the_share_that_resumes_may_change_over_time() {
     let answered = |s| {
@@ -360,7 +360,7 @@ fn the_share_that_resumes_may_change_over_time() {
         1.0 - share_up_to(&outcome.classes[0].ready, 0)
     };
     let within = |found: f64, expected: f64| assert!((found - expected).abs() < 0.01, "{found}, {expected}");
-    // Clients come for 400 s.
+    // Clients arrive for 400 s.
     within(resumed(&[(0.0, 0.1), (200.0, 0.9)]), 0.5);
     within(resumed(&[(0.0, 0.1), (300.0, 0.9)]), 0.3);
     within(resumed(&[(100.0, 0.9)]), 0.25 * 0.5 + 0.75 * 0.9);
@@ -393,7 +393,7 @@ fn energy_is_power_times_time_and_unknown_where_a_power_is() {
     let waiting_s = 4.0 * 0.1;
     let elapsed_s = 0.25 + 2.0 + 1.46 + waiting_s;
     let radio = 0.5 * 1.0 + 0.96 * 0.5 + 1.2 + waiting_s * 0.1 + 0.25 * 0.01 + 0.3 * 10.0;
-    // Waiting for the set-up is no part of the handshake.
+    // The processor's wait for the set-up is not counted.
     let processor = 0.25 * 2.0 + (elapsed_s - 0.25 - 2.0) * 0.2;
     let expected = radio + processor;
     assert!(known.energy_missing.is_empty(), "{:?}", known.energy_missing);

@@ -1,11 +1,11 @@
-//! Autoscaling, traced by hand.
+//! Autoscaling, calculated by hand.
 
 mod common;
 
 use common::{class, constant, instant, run, scenario, service};
 use shakedown_sim::{ArrivalSpec, Balance, ScalingSpec, Scenario, Simulation};
 
-/// Half a second of work four times a second for a minute: twice what one server does. Then once in five seconds.
+/// Half a second of work, four times a second for a minute: twice a server's capacity. Then once in five seconds.
 fn fleet() -> Scenario {
     let busy = (0..240).map(|number| f64::from(number) * 0.25);
     let calm = (0..11).map(|number| 82.5 + 5.0 * f64::from(number));
@@ -27,8 +27,8 @@ fn fleet() -> Scenario {
     fleet
 }
 
-/// Looks at 10 and 20 s find all in work: servers start, and serve from 25 and 35 s on. The first server's backlog keeps the
-/// utilisation above 30 % up to 70 s; then one stops at 90 s, after 20 quiet seconds, and one at 110 s.
+/// At 10 and 20 s all servers are busy: servers start, and serve from 25 and 35 s on. The first server's backlog keeps
+/// the utilisation above 30 % until 70 s; then one stops at 90 s, after 20 s of low utilisation, and one at 110 s.
 #[test]
 fn servers_start_after_their_delay_and_stop_after_the_cooldown() {
     let found = run(fleet());
@@ -62,7 +62,7 @@ fn servers_start_after_their_delay_and_stop_after_the_cooldown() {
     assert!((report.utilisation - (251.0 * 0.5 - 0.5) / 272.5).abs() < 1e-9, "{}", report.utilisation);
 }
 
-/// 40 jobs come at 0.5 s to two workers, who have worked for 7/8 of the time up to the look at 4 s, when 26 jobs wait.
+/// 40 jobs arrive at 0.5 s at two workers. At 4 s these were busy for 7/8 of the time, and 26 jobs wait.
 #[test]
 fn a_queue_starts_servers_too() {
     let servers_from_4_to_8_s = |up_waiting| {

@@ -1,5 +1,5 @@
-//! Several servers behind a balancer, against theory: a random split gives independent M/M/1 queues, round robin gives
-//! Erlang arrivals at each, and the fewest connections is the shortest queue.
+//! Several servers behind a balancer, compared with theory: a random split gives independent M/M/1 queues, round robin
+//! gives Erlang arrivals at each, and least connections is the shortest queue.
 
 mod common;
 
@@ -61,7 +61,7 @@ fn turns_make_erlang_arrivals() {
     }
 }
 
-/// Clients at two servers where each goes to the shorter queue, from the stationary distribution of its Markov chain.
+/// The mean number of clients at two servers if each client joins the shorter queue, from the stationary distribution.
 fn shortest_of_two_l(utilisation: f64) -> f64 {
     const MOST: usize = 60;
     let arrival = 2.0 * utilisation;
@@ -109,7 +109,7 @@ fn the_fewest_connections_is_the_shortest_queue() {
     }
 }
 
-/// Without a connection that could wait, what comes to a server without room is lost: each serves as many as it may.
+/// If connections cannot wait, clients of a full server are lost: each server serves as many as its limit.
 #[test]
 fn limits_are_of_each_server() {
     for (servers, most) in [(1, 1), (3, 1), (3, 4)] {

@@ -1,4 +1,4 @@
-//! Steady loads to a precision: intervals hold what theory has, runs that are too short say so, on any number of threads.
+//! Steady loads with a required precision: intervals contain the exact values, and runs that are too short are marked.
 
 mod common;
 
@@ -82,7 +82,7 @@ fn events_bound_a_run_and_what_was_reached_is_said() {
     }
 }
 
-/// What looks narrow in a run that is too short may be narrow by chance.
+/// The interval of a run that is too short may be narrow by chance.
 #[test]
 fn a_run_shorter_than_the_one_before_asked_for_is_not_precise() {
     let first = on(1, queue(exponential(), 0.8, PrecisionSpec { max_events: 0, ..FIVE }));
@@ -106,10 +106,10 @@ fn a_run_shorter_than_the_one_before_asked_for_is_not_precise() {
     }
 }
 
-/// Whitt's mean wait of regulated Brownian motion: (t / 5 %)² relaxation times in all, twice that in reserve.
+/// Whitt's mean wait of regulated Brownian motion: (t / 5 %)² relaxation times in all, twice that with the reserve.
 #[test]
 fn a_run_shorter_than_theory_asks_for_is_not_precise() {
-    // Five clients to a relaxation time: λ (2 λ E[S²] / (1 - ρ)² + E[S²] / E[S]). 2.262 is Student's t of ten replications.
+    // A relaxation time has λ (2 λ E[S²] / (1 - ρ)² + E[S²] / E[S]) = 5 clients. 2.262: Student's t, 10 replications.
     let asked = (2.0 * (2.262_f64 / 0.05).powi(2) * 5.0 / 10.0) as u64;
     for (counted, is_long_enough) in [(asked - 5, false), (asked + 5, true)] {
         let mut one = queue(exponential(), 0.5, PrecisionSpec { max_events: 0, ..FIVE });
@@ -119,7 +119,7 @@ fn a_run_shorter_than_theory_asks_for_is_not_precise() {
     }
 }
 
-/// A server that is slow at first, and forgets it slowly: nothing in the formula knows, the data do.
+/// A run without a warm-up is repeated with one of five relaxation times.
 #[test]
 fn a_warm_up_that_is_too_short_for_the_data_is_made_longer() {
     let loose = PrecisionSpec { relative: 0.05, max_events: 100_000_000, least_counted: 0 };
@@ -175,7 +175,7 @@ fn cell(load: f64, precision: PrecisionSpec) -> Scenario {
 
 #[test]
 fn a_run_is_as_long_as_the_queues_of_cells_need() {
-    // Half of a figure is a precision that the first run has: only the cell's memory asks for a longer one.
+    // The first run has a precision of 50 %: only the relaxation time of the cell requires a longer one.
     let loose = PrecisionSpec { relative: 0.5, max_events: 100_000_000, least_counted: 0 };
     let outcome = on(1, cell(0.95, loose));
     let precision = outcome.report().precision.expect("asked for");

@@ -1,4 +1,4 @@
-//! Replications on several threads give what one thread gives.
+//! Replications on several threads have the same outcome as on one thread.
 
 mod common;
 
@@ -37,7 +37,7 @@ fn the_outcome_is_that_of_one_thread() {
 
 #[test]
 fn several_threads_can_be_broken_off() {
-    // So long that only breaking off can end it.
+    // So long that it ends only if `progress` stops it.
     let simulation = Simulation::new(queues(1_000_000_000, 4)).expect("valid");
     let two = NonZeroUsize::new(2).expect("not 0");
     assert!(simulation.run_on(two, &mut |_| ControlFlow::Break(())).is_none());

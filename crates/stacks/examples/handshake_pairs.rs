@@ -1,4 +1,4 @@
-//! Times bare handshakes alternately with what they are compared with: `handshake_pairs KIND SUITE PAIRS`.
+//! Times handshakes, alternating with a second workload: `handshake_pairs KIND SUITE PAIRS`.
 //!
 //! Prints one line of JSON, an array of pairs of nanoseconds. The time of a handshake is the CPU time of both sides'
 //! work between new endpoints; creating and dropping endpoints and reading recordings are not timed.

@@ -1,4 +1,4 @@
-//! Protocol stacks behind [`Endpoint`](shakedown_trace::Endpoint), and what is measured on them.
+//! Protocol stacks behind [`Endpoint`](shakedown_trace::Endpoint), and the measurements that use them.
 //!
 //! A [`Stack`] creates [`Connector`]s and [`Acceptor`]s for a suite, and these create endpoints. The [`Registry`]
 //! contains all stacks; a client of any stack can connect to a server of any other ([`prepare`]). [`measure`],
@@ -6,19 +6,20 @@
 //!
 //! # Adding a stack
 //!
-//! 1. 1. A folder `src/NAME/` with a type that implements [`Stack`]:
-//! [`id`](Stack::id): its name, as in `--client-stack`, and its version;
-//! [`supports`](Stack::supports): for each suite and side, `Ok` or the reason why not. It must be an error if the stack
-//! would negotiate anything else than the suite;
-//! [`client`](Stack::client) and [`server`](Stack::server) convert a [`Setup`] into the state that the stack's
-//! connections share. Private key and chain are in [`Setup::identities`]: a side presents its own ([`Identities::of`])
-//! and trusts the peer's root, at [`Setup::now_unix_s`];
-//! [`Connector::connect`] and [`Acceptor::accept`] create endpoints that have not started: a client builds its first
-//! flight when it is first polled for output. A session to resume is opaque ([`Session`](shakedown_trace::Session));
-//! the client's [`session`](shakedown_trace::Endpoint::session) returns it.
+//! 1. A folder `src/NAME/` with a type that implements [`Stack`]:
+//!    - [`id`](Stack::id): its name, as in `--client-stack`, and its version;
+//!    - [`supports`](Stack::supports): for each suite and side, `Ok` or the reason why not. It must be an error if the
+//!      stack would negotiate anything else than the suite;
+//!    - [`client`](Stack::client) and [`server`](Stack::server) convert a [`Setup`] into the state that the stack's
+//!      connections share. Private key and chain are in [`Setup::identities`]: a side presents its own
+//!      ([`Identities::of`]) and trusts the peer's root, at [`Setup::now_unix_s`];
+//!    - [`Connector::connect`] and [`Acceptor::accept`] create endpoints that have not started: a client builds its
+//!      first flight when it is first polled for output. A session to resume is opaque
+//!      ([`Session`](shakedown_trace::Session)); the client's [`session`](shakedown_trace::Endpoint::session) has it.
 //!
-//! It reports the result as [`Negotiated`](shakedown_trace::Negotiated), which measurements compare with the suite. 2.
-//! This file: `mod NAME;`, and one entry in `stacks`, after the preferred stacks. 3. `Cargo.toml`: its library.
+//!    Its endpoints report [`Negotiated`](shakedown_trace::Negotiated), which measurements compare with the suite.
+//! 2. This file: `mod NAME;`, and one entry in `stacks`, after the preferred stacks.
+//! 3. `Cargo.toml`: its library.
 //!
 //! If [`Setup::instrumented`] is true, the stack reports messages, with their bytes on the wire, and primitives to the
 //! [`recorder`](shakedown_trace::recorder), whose functions write to the log of the endpoint that is being called. The

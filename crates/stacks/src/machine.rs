@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// The machine and the build; stored beside every result.
+/// The machine and the build; stored with every result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Machine {
     /// The name that the processor reports.

@@ -74,7 +74,7 @@ pub struct Options {
 const MAX_TICKETS: u32 = 16;
 
 impl Options {
-    /// The settings of suites that are served or loaded together, and the suites, with the keys of any user's
+    /// The settings of suites that are served or loaded together, and the suites, with the keys of user-supplied
     /// certificates.
     pub fn for_suites(self, suites: &[Suite]) -> Result<(Vec<Suite>, Settings), OptionsError> {
         let (mut named, mut settings) = (Vec::new(), None);
@@ -86,8 +86,8 @@ impl Options {
         Ok((named, settings.map_or_else(|| self.settings(), Ok)?))
     }
 
-    /// The settings of a suite, the suite with the keys of any user's certificates, and notices about them for the
-    /// user.
+    /// The settings of a suite, the suite with the keys of user-supplied certificates, and notices for the user about
+    /// these certificates.
     pub fn for_suite(self, suite: &Suite) -> Result<(Suite, Settings, Vec<String>), OptionsError> {
         let files = |chain: &Option<PathBuf>, key: &Option<PathBuf>, ca: &Option<PathBuf>, password| {
             chain.clone().map(|chain| SuppliedFiles { chain, key: key.clone(), ca: ca.clone(), password })

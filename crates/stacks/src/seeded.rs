@@ -1,4 +1,4 @@
-//! Endpoints whose randomness follows a seed.
+//! Endpoints with random numbers that are derived from a seed.
 
 use crate::stack::{SetupError, refused};
 use shakedown_ossl::random::Seeded;

@@ -41,8 +41,8 @@ const DATAGRAM_PIECE_BYTES: usize = 1400;
 /// Payload of a frame that carries an Ethernet-sized packet.
 const FRAME_BYTES: usize = 1500;
 
-/// Measures transfers of each size over one connection of a suite, `repeat` times each. `progress` is called
-/// at intervals with the number of completed transfers, and may end the measurement.
+/// Measures transfers of each size, `repeat` times each, every one over a new connection. `progress` is called at
+/// intervals with the number of completed transfers, and may end the measurement.
 pub fn measure(
     suite: &Suite,
     sizes_bytes: &[usize],

@@ -8,11 +8,11 @@ use std::any::Any;
 use std::sync::Arc;
 
 spelled! {
-    /// Which end of a connection.
+    /// An end of a connection.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
     #[serde(rename_all = "lowercase")]
     pub enum Side {
-        /// The end that speaks first.
+        /// The end that sends first.
         Client = "client",
         Server = "server",
     }
@@ -110,7 +110,7 @@ impl Negotiated {
     }
 }
 
-/// Something that happened to a connection.
+/// An event of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The handshake is over; application data can be sent. At most once.

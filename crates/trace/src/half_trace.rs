@@ -13,7 +13,7 @@ use crate::recording::{Counter, Recorded, Recording};
 use crate::{Endpoint, MessageName, Primitive, Side};
 use std::collections::VecDeque;
 
-/// A message, as one side saw it.
+/// A message, as one side observed it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HalfMessage {
     pub from: Side,

@@ -3,7 +3,7 @@
 //! Times of handshakes lie on plateaus: all without loss take nearly the same time, and all with one lost packet nearly
 //! the same longer time. Two samples whose plateaus differ by one byte of a signature would have the greatest possible
 //! distance, so times within a tolerance can be counted as equal. With a tolerance, and with many equal times, the test
-//! rejects less often than its level, never more often. Histograms store times to 1/1024.
+//! rejects less often than its level, never more often. Histograms have a resolution of 1/1024.
 
 use shakedown_sim::histogram::Histogram;
 

@@ -82,7 +82,7 @@ impl Output {
 pub(crate) enum Verdict {
     /// It was protected with the connection's keys, and has been processed.
     Authentic,
-    /// Its number has been seen before. Whether it is the same record is not known.
+    /// Its number was received before, or is too old. Whether it is the same record is not known.
     Duplicate,
     /// It was not protected with the connection's keys.
     Foreign(RecordError),

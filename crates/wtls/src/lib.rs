@@ -34,8 +34,8 @@
 //! and master secrets are computed within ClientKeyExchange. If this message is not sent, they are
 //! computed within the message that completes the exchange: the client's Certificate (two certified
 //! ECDH keys), ServerHello (shared secret), or ChangeCipherSpec (optimised handshake, in which only
-//! this message shows that no ClientKeyExchange follows). Record keys are computed within
-//! ChangeCipherSpec.
+//! this message shows that no ClientKeyExchange follows; the server computes them just before it).
+//! Record keys are computed within ChangeCipherSpec.
 //!
 //! ```
 //! use shakedown_wtls::provider::openssl::OpenSsl;

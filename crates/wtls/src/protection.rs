@@ -137,7 +137,7 @@ impl RecordDecryptor {
         self
     }
 
-    /// Whether a record with this number would be rejected as a duplicate.
+    /// Whether a record with this number would be rejected as a duplicate or as too old.
     pub fn is_replay(&self, sequence: u16) -> bool {
         !self.window.may_accept(sequence)
     }

@@ -28,7 +28,7 @@ impl RecordType {
         self.0 & Self::LENGTH != 0
     }
 
-    /// The same with a length field.
+    /// The same type with a length field.
     pub(crate) fn with_length(self) -> Self {
         Self(self.0 | Self::LENGTH)
     }

@@ -38,7 +38,7 @@ impl Negotiated {
         self.cipher_suite.hash()
     }
 
-    /// Completes the exchange. Must be called within the message that completes it.
+    /// Completes the exchange. Must be called within the message that completes it, or just before this message.
     pub fn secure<P: Provider>(
         self,
         cx: &Context<'_, P>,

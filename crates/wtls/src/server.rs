@@ -44,7 +44,7 @@ pub struct ServerConnection<P: Provider> {
 }
 
 impl<P: Provider> ServerConnection<P> {
-    /// Waits for a peer.
+    /// A server without a peer.
     pub fn new(config: Arc<ServerConfig<P>>) -> Self {
         Self { peer: Peer::new(config, 1), next_id: 0, closed: false }
     }

@@ -1,4 +1,4 @@
-//! When an unanswered flight is sent again.
+//! The timer for the retransmission of flights without a response.
 
 use crate::config::Retransmission;
 use core::time::Duration;

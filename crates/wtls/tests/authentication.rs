@@ -1,5 +1,5 @@
-//! Who a client has to be: the policy holds for the outcome, whatever is offered, negotiated or
-//! resumed; and sessions do not outlive what they rest on.
+//! Client authentication: the policy is enforced, whatever is offered, negotiated or resumed, and sessions are not
+//! valid longer than their certificates.
 
 #![allow(clippy::unwrap_used)]
 
@@ -22,7 +22,7 @@ fn secret() -> SharedSecret {
     SharedSecret { identifier: Identifier::Binary(SECRET_NAME.to_vec()), secret: vec![7; 16].into() }
 }
 
-/// A server that has all it takes for every suite and serves all of them with every cipher suite.
+/// A server with keys for every suite, which serves all of them with every cipher suite.
 fn server(authentication: ClientAuthentication, sessions: &Arc<MemorySessions>) -> ServerConfig<OpenSsl> {
     let mut server = ServerConfig::new(KeyExchangeSuite::ALL.to_vec());
     let all = |bulk: &BulkCipher| MacAlgorithm::ALL.iter().map(|mac| (*bulk, *mac)).collect::<Vec<_>>();
@@ -54,7 +54,7 @@ fn offer_of(suite: KeyExchangeSuite) -> KeyExchangeId {
     }
 }
 
-/// What a client may have to show for itself.
+/// The certificate of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Holds {
     Nothing,
@@ -92,8 +92,8 @@ static SERVERS: LazyLock<Configs> = LazyLock::new(|| {
 const SHA: CipherSuite = CipherSuite::RC5_SHA;
 const MD5: CipherSuite = CipherSuite { bulk: BulkCipher::Rc5Cbc, mac: MacAlgorithm::Md5 };
 
-/// Connects, if it can be, with the server that requires certificates; checks that a connection has
-/// one, and whether there is one where there should be.
+/// Runs a handshake with the server that requires certificates. Checks that a connection has a client
+/// certificate.
 fn connects(config: ClientConfig<OpenSsl>, session: Option<Session>, seed: u64) -> Option<Established> {
     let mut pair = Pair::new(&Arc::new(config), &SERVERS.0, session, seed);
     pair.run();
@@ -112,7 +112,7 @@ fn connects(config: ClientConfig<OpenSsl>, session: Option<Session>, seed: u64) 
 
 /// Whether one of the offers authenticates such a client.
 fn should_connect(holds: Holds, suites: &[KeyExchangeSuite], ciphers: &[CipherSuite]) -> bool {
-    // The server takes the first offer that could authenticate a client, which this one must then do.
+    // The server selects the first offer that could authenticate a client; this client must be able to do so.
     let first = suites.iter().find_map(|suite| match suite.family() {
         KeyExchangeFamily::EcdhEcdsa => Some(Holds::Ec),
         KeyExchangeFamily::Rsa => {
@@ -157,7 +157,7 @@ fn suites() -> impl Strategy<Value = Vec<KeyExchangeSuite>> {
     prop::sample::subsequence(KeyExchangeSuite::ALL.to_vec(), 0..=KeyExchangeSuite::ALL.len()).prop_shuffle()
 }
 
-/// A session that the server without a policy has made, for a client and an order of offers.
+/// A session of the server that requires no certificates, for these offers.
 fn lax_session(suites: &[KeyExchangeSuite], ciphers: &[CipherSuite], seed: u64) -> Option<Session> {
     let config = client(Holds::Nothing, suites, ciphers);
     let mut pair = Pair::new(&Arc::new(config), &SERVERS.1, None, seed);
@@ -193,7 +193,7 @@ fn an_offer_that_cannot_authenticate_is_answered_by_the_alert_about_that() {
     assert_eq!(closed(&pair.client_events), Some(&CloseReason::Alert(alert)));
 }
 
-/// A handshake at a time; how it came about.
+/// Runs a handshake at a time; returns its mode.
 fn mode_at(
     now: Duration,
     client: &Arc<ClientConfig<OpenSsl>>,
@@ -216,7 +216,7 @@ fn a_session_is_resumed_only_under_the_policy_that_it_was_made_under() {
     for made_under in [None, Requested, Required] {
         for resumed_under in [None, Requested, Required] {
             let made = Arc::new(server(made_under, &sessions));
-            // Another one each time, or the sessions would have the same names.
+            // Another seed each time, because otherwise the sessions would have the same identifiers.
             seed += 1;
             let mut first = Pair::new(&config, &made, Option::None, seed);
             first.run();
@@ -232,7 +232,7 @@ fn a_session_is_resumed_only_under_the_policy_that_it_was_made_under() {
             );
         }
     }
-    // Whom the server trusts is part of it.
+    // The trusted roots are part of the policy.
     let made = Arc::new(server(Required, &sessions));
     let mut first = Pair::new(&config, &made, Option::None, 1);
     first.run();
@@ -247,7 +247,7 @@ fn a_session_has_a_lifetime_that_resuming_does_not_extend() {
     let lifetime = Duration::from_secs(24 * 60 * 60);
     assert_eq!(Settings::default().session_lifetime, lifetime);
     let sessions = Arc::new(MemorySessions::new(100));
-    // A client that asks for more than the server grants: it is the server that is tested.
+    // The client's limit is higher, so that the server's is tested.
     let mut config = client(Holds::Ec, &[KeyExchangeSuite::EcdhEcdsa], &[SHA]);
     config.settings.session_lifetime = Duration::MAX;
     let config = Arc::new(config);
@@ -296,7 +296,7 @@ fn a_session_ends_with_the_validity_of_the_certificates_that_it_rests_on() {
     first.run();
     let session = first.client.session().cloned();
     assert_eq!(mode_at(valid, &config, &server, session.clone()), HandshakeMode::Resumed);
-    // The client does not offer it any more, and finds the server's certificate expired like its own.
+    // The client no longer offers the session, and rejects the server's certificate, which has expired.
     let mut pair = Pair::starting_at(over, &config, &server, session.clone(), 3);
     pair.run();
     assert!(established(&pair.server_events).is_none());
@@ -307,7 +307,7 @@ fn a_session_ends_with_the_validity_of_the_certificates_that_it_rests_on() {
         now_unix_s: NOW_UNIX_S + 100_000_001,
     });
     assert_eq!(rejected(&pair.client_events), Some(&expired));
-    // A client whose clock is slow offers it; the server does not resume it, and learns the same.
+    // A client whose clock is slow offers it. The server does not resume it, and rejects the certificate.
     let mut pair = Pair::starting_at(valid, &config, &server, session, 4);
     let hello = pair.client.poll_transmit().unwrap();
     pair.now = over;

@@ -1,4 +1,4 @@
-//! What a chain of WTLS certificates is refused for, and which alert tells the peer.
+//! Reasons to reject a chain of WTLS certificates, and the alerts that report them.
 
 #![allow(clippy::unwrap_used)]
 
@@ -26,7 +26,7 @@ fn verify(chain: &[Certificate], chain_of: &Chain, policy: &ChainPolicy<'_>) -> 
     verify_chain(&*PROVIDER, &chain, &[chain_of.anchor()], policy).map(drop)
 }
 
-/// A certificate with one field changed, signed as it should be.
+/// A certificate with one changed field and a valid signature.
 fn issued(issuer: (&str, Kind, usize), leaf: Kind, change: impl FnOnce(&mut Subject)) -> Certificate {
     let (name, kind, index) = issuer;
     let key = private_key(leaf, 500);
@@ -43,7 +43,7 @@ fn chains_of_any_depth_hold() {
             let chain = Chain::new("deep", &vec![kind; depth + 1], 3, false);
             assert_eq!(chain.certificates.len(), depth);
             verify(&chain.certificates, &chain, &policy(kind)).unwrap();
-            // The root itself may come along; it is not looked at.
+            // The root itself may be sent too; it is ignored.
             let with_root = [&chain.certificates[..], std::slice::from_ref(&chain.root)].concat();
             verify(&with_root, &chain, &policy(kind)).unwrap();
         }
@@ -64,7 +64,7 @@ fn a_missing_or_misplaced_link_is_an_unknown_issuer() {
     unknown(&[&leaf, &lower]);
     unknown(&[&leaf, &upper, &lower]);
     assert_eq!(verify(&[], &chain, &policy(EC)), Err(CertificateError::Missing));
-    // Beginning with an intermediate: its key is not for agreement.
+    // The chain begins with an intermediate, whose key is not for key agreement.
     let error = verify(&[lower, upper], &chain, &policy(EC)).unwrap_err();
     assert!(matches!(error, CertificateError::Unsuitable { .. }), "{error}");
 }
@@ -92,7 +92,7 @@ fn validity_has_an_end_and_a_beginning() {
 fn intermediates_say_that_they_are_authorities() {
     let root = Chain::new("marked", &[EC, EC], 3, false);
     let root_name = ("marked root; Test; US", EC, 399);
-    // An honest leaf of the root plays authority for somebody else.
+    // A genuine leaf of the root issues a certificate as if it were an authority.
     let key = private_key(EC, 500);
     let impostor = issued(root_name, EC, |subject| {
         subject.public_key = certified(&key, EC, false, false);
@@ -116,7 +116,7 @@ fn keys_and_signatures_fit_the_key_exchange() {
         let error = verify(&chain.certificates, chain, &policy(other)).unwrap_err();
         assert!(matches!(error, CertificateError::Unsuitable { .. }), "{error}");
     }
-    // A point signed by RSA, and a modulus signed by ECDSA.
+    // An EC key signed with RSA, and an RSA key signed with ECDSA.
     let by_rsa = issued(("mixed root; Test; US", Kind::Rsa(1024), 399), EC, |_| {});
     let by_ec = issued(("mixed root; Test; US", EC, 499), Kind::Rsa(1024), |_| {});
     for (certificate, chain, kind) in [(by_rsa, &rsa, EC), (by_ec, &ec, Kind::Rsa(1024))] {
@@ -132,7 +132,7 @@ fn a_namesake_of_the_root_is_not_the_root() {
             (Chain::new("same", &[kind; 2], 3, false), Chain::new("same", &[kind; 2], 4, false));
         let error = verify(&namesake.certificates, &trusted, &policy(kind)).unwrap_err();
         assert_eq!(error, CertificateError::Crypto(CryptoError::BadSignature));
-        // Trusted both, the right one of the two is found.
+        // If both are trusted, the right one is found.
         let chain: Vec<ChainCertificate> = namesake.certificates.into_iter().map(Into::into).collect();
         let anchors = [trusted.anchor(), Chain::new("same", &[kind; 2], 4, false).anchor()];
         verify_chain(&*PROVIDER, &chain, &anchors, &policy(kind)).unwrap();
@@ -168,7 +168,7 @@ fn a_server_must_have_the_wanted_name() {
     assert_eq!(error.to_string(), r#"the certificate names "gw.test", wanted is "gw""#);
 }
 
-/// A full handshake in which the server shows `entries`; says how the client ended it.
+/// Runs a full handshake in which the server presents `entries`; returns the client's error and alert.
 fn shown(entries: Vec<CertificateEntry>) -> Option<(String, AlertDescription)> {
     let (client, server) = certified_pair(&[EC; 2], ClientAuthentication::None, false, false);
     let mut pair = Pair::new(&Arc::new(client), &Arc::new(server), None, 1);

@@ -1,4 +1,4 @@
-//! A hundred thousand clients that begin a handshake and never go on with it.
+//! A hundred thousand clients that begin a handshake and never continue it.
 
 #![allow(clippy::unwrap_used)]
 
@@ -17,7 +17,7 @@ struct Counting;
 
 static ALLOCATED_BYTES: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: every call is handed on to the system's allocator as it is.
+// SAFETY: every call is forwarded unchanged to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATED_BYTES.fetch_add(layout.size(), Ordering::Relaxed);
@@ -37,14 +37,14 @@ static ALLOCATOR: Counting = Counting;
 
 const FLOOD: u32 = 100_000;
 
-/// A hello that is like any other but for its random.
+/// A ClientHello that differs from others only in its random.
 fn hello(config: &Arc<ClientConfig<OpenSsl>>, seed: u64, now: Duration) -> Vec<u8> {
     let mut environment = Environment::new(seed);
     let mut client = Client::new(Arc::clone(config), None, &mut environment.cx(now));
     client.poll_transmit().unwrap()
 }
 
-// One test alone in its process, or the counts would be those of others too.
+// The only test of its process, so that the counts contain no other allocations.
 #[test]
 fn a_flood_of_beginners_is_bounded_and_keeps_no_client_out() {
     let kinds = [Kind::Ec(Curve::Secp160r1)];
@@ -87,13 +87,13 @@ fn a_flood_of_beginners_is_bounded_and_keeps_no_client_out() {
         listener.half_open_bound_bytes()
     );
 
-    // In the midst of it, somebody who means it: 900 others come between each of its datagrams.
+    // A genuine client during the flood: 900 other datagrams arrive between each of its datagrams.
     let stranger = u32::MAX - 1;
     for _ in 0..10 {
         converse(&mut listener, &mut environment, stranger, &mut genuine, now);
         for (address, datagram) in flood.by_ref().take(900) {
             listener.handle_input(&mut environment.cx(now), address, &datagram);
-            // Their answers go nowhere; one for the stranger is kept.
+            // Responses to the flood are dropped; those for the genuine client are delivered.
             while let Some((to, datagram)) = listener.poll_transmit() {
                 if to == stranger {
                     genuine.deliver_to_client(&datagram);
@@ -114,7 +114,7 @@ fn a_flood_of_beginners_is_bounded_and_keeps_no_client_out() {
     let arrived = Event::Data(b"still here".to_vec());
     assert!(events.any(|found| found.address == regular && found.event == arrived));
 
-    // When the flood is over, time takes care of the rest.
+    // After the flood, the handshakes time out.
     now += server.handshake_timeout;
     assert!(listener.poll_timeout().unwrap() <= now);
     listener.handle_timeout(&mut environment.cx(now));
@@ -126,8 +126,7 @@ fn a_flood_of_beginners_is_bounded_and_keeps_no_client_out() {
     assert_eq!(listener.poll_timeout(), None);
 }
 
-/// Delivers datagrams between a client and the listener until neither side sends. One datagram of the client is
-/// answered at a time.
+/// Delivers at most two datagrams of a client to the listener, and the responses to each of them.
 fn converse(
     listener: &mut Listener<u32, OpenSsl>,
     environment: &mut Environment,

@@ -1,4 +1,4 @@
-//! Forgeries, one at a time: what each of them does, and what it does not.
+//! Single forgeries, and their effects.
 
 #![allow(clippy::unwrap_used)]
 
@@ -30,7 +30,7 @@ fn mutual() -> Configs {
     shared(certified_pair(&[Kind::Ec(Curve::Secp160r1)], ClientAuthentication::Required, true, false))
 }
 
-/// A ClientHello of somebody else with the same configuration.
+/// A ClientHello of another client with the same configuration.
 fn other_hello(config: &Arc<ClientConfig<OpenSsl>>, seed: u64) -> Vec<u8> {
     let mut environment = Environment::new(1_000_000 + seed);
     let mut client = Client::new(Arc::clone(config), None, &mut environment.cx(Duration::from_secs(1)));
@@ -54,7 +54,7 @@ fn two_forged_datagrams_do_not_silence_a_connection() {
     let mut network = Network::new(&client, &server, None, Limits::default(), 1);
     network.pass(Duration::from_secs(1));
     let connection = network.connection().unwrap();
-    // A stranger who has seen nothing begins a handshake from the client's address.
+    // An attacker who has observed nothing begins a handshake from the client's address.
     network.deliver(true, &other_hello(&client, 1));
     let exchange = [&[0, 128][..], &[1; 128]].concat();
     let flight = forged_flight(&exchange);
@@ -95,7 +95,7 @@ fn only_records_made_with_its_keys_keep_a_connection_from_idling() {
 #[test]
 fn a_forged_hello_does_not_end_a_handshake() {
     for (client, server) in [rsa(), ecdh(), mutual()] {
-        // Before the real one, behind it, and behind its answer.
+        // Before the genuine ClientHello, after it, and after the response to it.
         for delay_ms in [0, 60, 110] {
             let mut network = Network::new(&client, &server, None, Limits::default(), 1);
             network.pass(Duration::from_millis(delay_ms));
@@ -116,7 +116,7 @@ fn a_flight_with_another_key_exchange_is_read_and_left_behind() {
     network.pass(DELAY);
     let exchange = [&[0, 128][..], &[1; 128]].concat();
     network.deliver(true, &forged_flight(&exchange));
-    // The block is answered as if it were a good one (Bleichenbacher), so it is Finished that fails.
+    // The server processes the RSA block as if it were valid (Bleichenbacher), so only Finished fails.
     let error = Error::Record(protection::RecordError::BadRecord);
     let events: Vec<_> = network.server_events.iter().map(|(_, event)| event.clone()).collect();
     assert_eq!(rejected(&events), Some(&error));
@@ -141,8 +141,8 @@ fn a_finished_that_cannot_be_read_is_warned_of_in_clear_text() {
     let alert = pair.server.poll_transmit().unwrap();
     assert_eq!((alert[0], alert.len()), (0xC2, 11), "in clear text");
     assert!(!pair.server.is_closed());
-    // The client goes on: it is about no record of its own. So does the server: the genuine flight may
-    // still come, and does.
+    // The client ignores the alert, which refers to none of its records. The server still accepts the genuine
+    // flight.
     pair.deliver_to_client(&alert);
     assert_eq!(pair.client_events, []);
     pair.deliver_to_server(&genuine);
@@ -153,11 +153,11 @@ fn a_finished_that_cannot_be_read_is_warned_of_in_clear_text() {
 
 #[test]
 fn a_finished_of_the_right_keys_and_the_wrong_messages_is_a_fatal_matter() {
-    // The client's keys, but another hello as far as the server knows.
+    // The client's keys are right, but the server has received another ClientHello.
     let (client, server) = ecdh();
     let mut pair = Pair::new(&client, &server, None, 1);
     let mut hello = pair.client.poll_transmit().unwrap();
-    // The last byte of the hello is the refresh rate, which goes into Finished and not into the keys.
+    // The last byte of the ClientHello is the refresh rate, which affects Finished but not the keys.
     *hello.last_mut().unwrap() += 1;
     pair.deliver_to_server(&hello);
     let flight = pair.server.poll_transmit().unwrap();
@@ -242,7 +242,7 @@ fn eight_handshakes_of_an_address_are_kept_beside_each_other() {
         let last = pair.client.poll_transmit().unwrap();
         pair.deliver_to_server(&last);
         assert_eq!(pair.server.is_open(), survives);
-        // The client begins again with its next repetition, and finds that the server does too.
+        // The client repeats its ClientHello later, and the server begins another handshake.
         if !survives {
             for _ in 0..8 {
                 pair.run();
@@ -259,7 +259,7 @@ fn whoever_makes_a_connection_from_a_clients_address_does_not_take_the_clients()
     let mut network = Network::new(&client, &server, None, Limits::default(), 1);
     network.pass(Duration::from_secs(1));
     let first = network.connection().unwrap();
-    // Somebody who sees all that is sent makes three more.
+    // An attacker who observes all datagrams opens three more connections.
     for seed in 0..3 {
         let mut environment = Environment::new(500 + seed);
         let mut stranger = Client::new(Arc::clone(&client), None, &mut environment.cx(network.now));

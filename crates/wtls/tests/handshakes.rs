@@ -1,4 +1,4 @@
-//! Every kind of handshake, end to end: who sends what, what both sides agree on, data both ways.
+//! Every kind of handshake, end to end: its messages, the negotiated parameters, and data in both directions.
 
 #![allow(clippy::unwrap_used)]
 
@@ -11,7 +11,7 @@ use support::*;
 
 type Configs = (ClientConfig<provider::openssl::OpenSsl>, ServerConfig<provider::openssl::OpenSsl>);
 
-/// Runs a handshake, sends data both ways and closes; returns the pair for further looks.
+/// Runs a handshake, sends data both ways and closes; returns the pair for further checks.
 fn complete((client, server): Configs) -> Pair {
     let (client, server) = (Arc::new(client), Arc::new(server));
     let mut pair = Pair::new(&client, &server, None, 1);
@@ -73,7 +73,7 @@ fn server_authentication_with_rsa() {
     }
 }
 
-/// The client's log of a full handshake with these messages of its own between ServerHelloDone and
+/// The client's log of a full handshake, in which the client sends these messages between ServerHelloDone and
 /// ChangeCipherSpec.
 fn requested(own: &[&'static str]) -> Vec<&'static str> {
     let mut messages = FULL.to_vec();
@@ -148,7 +148,7 @@ fn curves_without_a_number_may_have_a_private_one() {
         let bytes = |pair: &Pair| pair.wire.iter().map(|(_, datagram)| datagram.len()).sum::<usize>();
         assert!(bytes(&numbered) + 4 * 100 < bytes(&in_full), "{curve}");
     }
-    // A server that was not told about private numbers does not know them.
+    // A server without the setting does not accept private numbers.
     let (client, mut server) =
         certified_pair(&[Kind::Ec(Curve::Prime256v1)], ClientAuthentication::None, false, true);
     server.settings.private_curves = false;
@@ -263,7 +263,7 @@ fn a_session_is_resumed() {
     assert_eq!(peer_certificates(resumed).len(), 1, "the client is still who it was");
     check(&mut pair);
 
-    // A server that has forgotten it begins a new one.
+    // A server that no longer stores the session begins a new one.
     server.sessions.remove(&session.id);
     let mut pair = Pair::new(&client, &server, Some(session), 3);
     pair.run();
@@ -344,7 +344,7 @@ fn different_shared_secrets_do_not_connect() {
     assert!(established(&pair.server_events).is_none());
     let warning = Alert::warning(AlertDescription::BadRecordMac);
     assert!(pair.server_events.contains(&Event::AlertReceived(warning)));
-    // Nothing has ended the server's handshake but time.
+    // Only the timeout has ended the server's handshake.
     while pair.advance() {}
     assert_eq!(closed(&pair.server_events), Some(&CloseReason::TimedOut));
 }
@@ -415,7 +415,7 @@ fn the_server_writes_the_certificate_that_the_client_trusts() {
         client.anchors = anchors;
         let mut pair = Pair::new(&Arc::new(client), &server, None, 1);
         pair.run();
-        // Who names no trusted key is sent the first certificate, and can make nothing of it.
+        // A client that names no trusted key receives the first certificate, which it does not trust.
         assert_eq!(established(&pair.client_events).is_some(), found);
     }
     let mut client = ClientConfig::new(vec![offer]);
@@ -461,7 +461,7 @@ fn nothing_in_common_is_told_by_the_right_alert() {
 fn diffie_hellman_values_are_as_long_as_the_prime() {
     let group = DhGroup::group_1();
     let mut random = random();
-    // One in 256 begins with a zero.
+    // One value in 256 begins with a zero.
     let lengths = (0..1000).map(|_| {
         let key = PROVIDER.generate(crypto::Group::Dh(&group), &mut random).unwrap();
         PROVIDER.public_value(&key, PointForm::Compressed).unwrap().len()

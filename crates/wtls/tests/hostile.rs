@@ -1,5 +1,5 @@
-//! Strangers who know a client's address and port: what they send, whatever they have seen, neither
-//! keeps a client from its connection nor takes it away.
+//! Attackers who know a client's address and port, and may observe all datagrams, can neither prevent the client's
+//! connection nor end it.
 
 #![allow(clippy::unwrap_used)]
 
@@ -17,28 +17,28 @@ use support::*;
 /// Runs of each flow under each attacker.
 const RUNS: u64 = 400;
 
-/// How many forgeries that begin something a stranger sends before the client is connected. Each side
-/// keeps eight handshakes beside each other.
+/// Limit of forgeries that begin a handshake before the client is connected. Each side keeps eight concurrent
+/// handshakes.
 const BEGINNINGS: u32 = 5;
 
-/// Whether `datagram` begins a handshake at the server, or one of its own at the client.
+/// Whether `datagram` begins a handshake at the server, or creates a candidate at the client.
 fn begins(to_server: bool, datagram: &[u8]) -> bool {
     let wanted = if to_server { HandshakeType::ClientHello } else { HandshakeType::ServerHello };
     let first = Records::new(datagram).next().and_then(Result::ok);
     first.is_some_and(|record| record.fragment.first() == Some(&wanted.number()))
 }
 
-/// Somebody who sends datagrams that seem to come from the client or from the server.
+/// An attacker who sends datagrams with the address of the client or of the server.
 struct Stranger<'a> {
     flow: &'a Flow,
     seeded: Seeded,
-    /// Whether it sees what the others send. It cannot alter or stop any of it.
+    /// Whether the attacker observes all datagrams. It can neither alter nor suppress them.
     sees: bool,
-    /// What it has seen: whether to the server, and what.
+    /// The observed datagrams: whether to the server, and the bytes.
     seen: Vec<(bool, Vec<u8>)>,
     beginnings: u32,
-    /// Clients of its own, which speak from the honest client's address: one begins for itself, the
-    /// other answers what the server says to the honest client, in its place.
+    /// The attacker's clients, with the address of the honest client: one begins a handshake, the other
+    /// responds to the server's messages for the honest client.
     clients: Vec<(Client<OpenSsl>, Environment)>,
 }
 
@@ -59,7 +59,7 @@ impl<'a> Stranger<'a> {
         from[self.seeded.below(from.len() as u64) as usize]
     }
 
-    /// A hello as any client of the configuration could send it.
+    /// A ClientHello of another client with the same configuration.
     fn hello(&mut self) -> Vec<u8> {
         let mut environment = Environment::new(self.seeded.next());
         let session = self.flow.session.clone().filter(|_| self.sees && self.seeded.below(2) == 0);
@@ -68,13 +68,13 @@ impl<'a> Stranger<'a> {
         client.poll_transmit().unwrap()
     }
 
-    /// The first flight of a server like the honest one, with all that anybody can know of it.
+    /// The first flight of a server like the honest one, made from public data only.
     fn server_flight(&mut self, hello: &[u8]) -> Option<Vec<u8>> {
         let mut environment = Environment::new(self.seeded.next());
         let mut server = ServerConnection::new(Arc::clone(&self.flow.server));
         server.handle_input(&mut environment.cx(Duration::from_secs(10)), hello);
         let mut flight = server.poll_transmit()?;
-        // A Finished is made with keys that a stranger does not have.
+        // The attacker does not have the keys that protect Finished.
         let public = Records::new(&flight).flatten().take_while(|record| !record.record_type.is_protected());
         let public: usize = public.map(|record| record.raw.len()).sum();
         if public < flight.len() {
@@ -90,7 +90,7 @@ impl<'a> Stranger<'a> {
         Alert { level, description: self.pick(AlertDescription::ALL) }
     }
 
-    /// What needs no more than the client's address and the specification.
+    /// A forgery that needs only the client's address and the specification.
     fn blind(&mut self) -> (bool, Vec<u8>) {
         let to_server = self.seeded.below(2) == 0;
         let sequence = self.seeded.below(6) as u16;
@@ -118,7 +118,7 @@ impl<'a> Stranger<'a> {
             }
             5 => (false, handshake(sequence, HandshakeType::HelloRequest, &[])),
             6 => {
-                // Something like a client's last flight, or a server's.
+                // Bytes in the form of the last flight of a client or a server.
                 let (body, junk) = (self.bytes(70), self.bytes(40));
                 let exchange = handshake(sequence, HandshakeType::ClientKeyExchange, &body);
                 let change = plain(ContentType::ChangeCipherSpec, sequence + 1, &[1]);
@@ -136,7 +136,7 @@ impl<'a> Stranger<'a> {
         }
     }
 
-    /// What needs a look at what was sent before.
+    /// A forgery that needs observed datagrams.
     fn seeing(&mut self) -> (bool, Vec<u8>) {
         let (to_server, datagram) = match self.seen.len() as u64 {
             0 => return self.blind(),
@@ -172,7 +172,7 @@ impl<'a> Stranger<'a> {
                 (to_server, chosen.collect::<Vec<_>>().concat())
             }
             5 => {
-                // Another hello with the same checksum, or another answer to the real one.
+                // Another ClientHello with the same checksum, or another response to the genuine one.
                 let Some((_, hello)) = self.seen.iter().find(|(to, datagram)| *to && begins(true, datagram))
                 else {
                     return self.blind();
@@ -182,7 +182,7 @@ impl<'a> Stranger<'a> {
                     return (false, self.server_flight(&hello).unwrap_or_default());
                 }
                 let bit = 1 << self.seeded.below(8);
-                // Both within the random, which begins behind 5 bytes of record, 3 of message, 1 of version.
+                // Both are in the random, which begins after 5 bytes of record, 3 of message, 1 of version.
                 hello[15] ^= bit;
                 hello[19] ^= bit;
                 (true, hello)
@@ -191,7 +191,7 @@ impl<'a> Stranger<'a> {
         }
     }
 
-    /// The next datagram, and whether it is for the server. None if it would begin too much.
+    /// The next forgery, and whether it is for the server. `None` if it would begin too many handshakes.
     fn next(&mut self, connected: bool) -> Option<(bool, Vec<u8>)> {
         let (to_server, datagram) = if self.sees { self.seeing() } else { self.blind() };
         if begins(to_server, &datagram) && !connected {
@@ -203,9 +203,9 @@ impl<'a> Stranger<'a> {
         Some((to_server, datagram))
     }
 
-    /// Begins to be a client itself.
+    /// Creates the attacker's clients.
     fn pose(&mut self, network: &Network, seed: u64) {
-        // One with the honest client's very hello, but a key exchange of its own.
+        // The first has the same ClientHello as the honest client, but another key exchange.
         for seed in [2 * seed + 1, self.seeded.next()] {
             let mut environment = Environment::new(seed);
             let config = Arc::clone(&self.flow.client);
@@ -219,7 +219,7 @@ impl<'a> Stranger<'a> {
         assert_eq!(hello, network.sent.first().map(|(_, datagram)| datagram.clone()));
     }
 
-    /// What its own clients say, given what the server says.
+    /// The datagrams of the attacker's clients, in response to the server's.
     fn posing(&mut self, network: &Network) -> Vec<Vec<u8>> {
         let mut says = Vec::new();
         for (client, environment) in &mut self.clients {
@@ -237,7 +237,7 @@ impl<'a> Stranger<'a> {
     }
 }
 
-/// A handshake and some hours of data, with a stranger at work at every step.
+/// A handshake and two hours of data, with forgeries at every step.
 fn run(flow: &Flow, sees: bool, poses: bool, seed: u64) -> usize {
     let limits = Limits { half_open: 64, ..Limits::default() };
     let mut network = Network::new(&flow.client, &flow.server, flow.session.clone(), limits, seed);

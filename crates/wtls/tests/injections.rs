@@ -1,7 +1,7 @@
-//! Whatever can be written in clear text, at every step of every handshake and behind it: somebody who sees all
-//! that is sent, and can alter or stop none of it, changes nothing.
+//! Unencrypted records of every form, at every step of every handshake and after it: an attacker who observes all
+//! datagrams, but can neither alter nor suppress them, changes nothing.
 //!
-//! Where `hostile` draws what it sends, this goes through all of it.
+//! `hostile` injects random forgeries; this test injects all of them.
 
 #![allow(clippy::unwrap_used)]
 
@@ -14,7 +14,7 @@ use support::flows::*;
 use support::network::*;
 use support::*;
 
-/// Handshake messages with which a handshake begins beside others: of those, an address has eight.
+/// Messages that begin a concurrent handshake. An address may have eight.
 const BEGINNINGS: [HandshakeType; 2] = [HandshakeType::ClientHello, HandshakeType::ServerHello];
 
 fn begins(number: u8) -> bool {
@@ -27,7 +27,7 @@ const SEQUENCES: [u16; 3] = [0, 2, u16::MAX];
 fn of_every_content(random: &mut Seeded, all: &mut Vec<Vec<u8>>) {
     let mut junk = vec![0; 40];
     crypto::Random::fill(random, &mut junk);
-    // Whether it names a cipher state is a bit of the first byte; in clear text it is not set.
+    // One bit of the first byte marks protected records. It is not set here.
     for first in (0..=u8::MAX).filter(|first| first & 0x20 == 0) {
         for sequence in SEQUENCES {
             for fragment in [&[][..], &[1], &junk] {
@@ -45,7 +45,7 @@ fn of_every_content(random: &mut Seeded, all: &mut Vec<Vec<u8>>) {
     }
 }
 
-/// Every handshake message, known or not: empty, of junk, and with what stood in those that were seen.
+/// Every handshake message, known or not: with an empty body, a random one, and those that were observed.
 fn of_every_message(random: &mut Seeded, seen: &[Vec<u8>], all: &mut Vec<Vec<u8>>) {
     let mut junk = vec![0; 70];
     crypto::Random::fill(random, &mut junk);
@@ -64,7 +64,7 @@ fn of_every_message(random: &mut Seeded, seen: &[Vec<u8>], all: &mut Vec<Vec<u8>
     }
 }
 
-/// Every alert, known or not, about nothing, about something else, and about each record that was seen.
+/// Every alert, known or not, with the checksum of nothing, of an unknown record, and of each observed record.
 fn of_every_alert(records: &[Vec<u8>], all: &mut Vec<Vec<u8>>) {
     let known = records.iter().map(|record| Checksum::of(record));
     let checksums: Vec<Checksum> = [Checksum::NOTHING, Checksum([9; 4])].into_iter().chain(known).collect();
@@ -78,7 +78,7 @@ fn of_every_alert(records: &[Vec<u8>], all: &mut Vec<Vec<u8>>) {
     }
 }
 
-/// What was sent in clear text, record by record, with other numbers; what begins a handshake as it was.
+/// The observed unencrypted records with other numbers. Messages that begin a handshake are unchanged.
 fn again(records: &[Vec<u8>], messages: &[Vec<u8>], all: &mut Vec<Vec<u8>>) {
     for (record, message) in records.iter().zip(messages) {
         if message.first().is_some_and(|number| begins(*number)) {
@@ -95,7 +95,7 @@ fn again(records: &[Vec<u8>], messages: &[Vec<u8>], all: &mut Vec<Vec<u8>>) {
     }
 }
 
-/// All that is injected at one step, given what was seen so far.
+/// All records to inject at one step, given the observed datagrams.
 fn everything(network: &Network, seed: u64) -> Vec<Vec<u8>> {
     let mut random = Seeded::new(seed);
     let (mut records, mut messages) = (Vec::new(), Vec::new());
@@ -115,7 +115,7 @@ fn everything(network: &Network, seed: u64) -> Vec<Vec<u8>> {
     all
 }
 
-/// A handshake and some data each way. `before` is called before every step, with its number; the number of steps.
+/// A handshake and data in both directions. Calls `before` with the number of each step; returns the number of steps.
 fn conversation(flow: &Flow, before: &mut dyn FnMut(&mut Network, usize)) -> usize {
     let limits = Limits::default();
     let mut network = Network::new(&flow.client, &flow.server, flow.session.clone(), limits, 1);

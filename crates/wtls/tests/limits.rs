@@ -1,4 +1,4 @@
-//! What a listener does for those who have proved nothing: a bounded amount of it.
+//! The limits of a listener for unproven peers.
 
 #![allow(clippy::unwrap_used)]
 
@@ -19,7 +19,7 @@ fn shared((client, server): (ClientConfig<OpenSsl>, ServerConfig<OpenSsl>)) -> C
     (Arc::new(client), Arc::new(server))
 }
 
-/// A server whose first flight is many times as long as a hello.
+/// A server whose first flight is many times as long as a ClientHello.
 fn long_chain() -> Configs {
     shared(certified_pair(&[Kind::Rsa(1024); 4], ClientAuthentication::None, false, false))
 }
@@ -51,14 +51,14 @@ impl Server {
         Self { listener, environment: Environment::new(1), now: Duration::from_secs(10) }
     }
 
-    /// Delivers a datagram; returns what is answered.
+    /// Delivers a datagram; returns the responses.
     fn deliver(&mut self, address: u64, datagram: &[u8]) -> Vec<Vec<u8>> {
         self.listener.handle_input(&mut self.environment.cx(self.now), address, datagram);
         self.environment.log.0.clear();
         std::iter::from_fn(|| self.listener.poll_transmit()).map(|(_, datagram)| datagram).collect()
     }
 
-    /// Runs a client against the server until it is connected; says how often it had to repeat itself.
+    /// Runs a client against the server until it is connected; returns the number of its timeouts.
     fn connect(&mut self, address: u64, config: &Arc<ClientConfig<OpenSsl>>, seed: u64) -> u32 {
         let (mut client, mut environment) = new_client(config, seed, self.now);
         for repetitions in 0..10 {
@@ -90,7 +90,7 @@ fn without_a_budget_no_address_is_sent_more_than_three_times_what_came() {
     let (mut received, mut sent) = (0, 0);
     let mut answers = 0;
     for _ in 0..200 {
-        // The same hello, junk, and what belongs to no connection.
+        // The same ClientHello, a malformed message, and a record that belongs to no connection.
         let junk = plain(ContentType::Handshake, 3, &[16, 0, 1, 9]);
         for datagram in [&hello, &junk, &protected(ContentType::ApplicationData, 1, &[1; 24])] {
             received += datagram.len();
@@ -102,7 +102,7 @@ fn without_a_budget_no_address_is_sent_more_than_three_times_what_came() {
         server.now += Duration::from_secs(1);
     }
     assert!(answers > 2, "the flight has been sent in the end");
-    // The bytes of each hello are of its address alone.
+    // Received bytes count only for their own address.
     assert_eq!(server.deliver(8, &hello), Vec::<Vec<u8>>::new());
     assert!(server.listener.withheld().datagrams > 0);
 }
@@ -145,7 +145,7 @@ fn a_flood_is_reflected_at_the_budgets_rate() {
         assert!(sent <= 3 * received + paid, "{sent} bytes sent for {received}");
     }
     assert!(server.listener.withheld().datagrams > 1_000);
-    // Somebody who means it gets in, if not at the first try.
+    // A genuine client connects, but not at the first try.
     assert!(server.connect(9_999, &client, 9_999) > 0);
 }
 
@@ -176,10 +176,10 @@ fn a_flood_of_anonymous_hellos_costs_keys_at_the_budgets_rate() {
     // 50, and 10 a second for 20 s.
     assert!((240..=250).contains(&answered), "{answered} keys");
     assert_eq!(server.listener.withheld().hellos, 2_000 - answered as u64);
-    // A client that comes back gets in: its turn comes like everybody's.
+    // A client that retries later connects like any other.
     server.now += Duration::from_secs(1);
     assert_eq!(server.connect(9_999, &client, 9_999), 0);
-    // Certificates need no new key, so no client waits for one.
+    // A certified key exchange needs no temporary key, so no client waits for one.
     let (client, config) = long_chain();
     let mut server = Server::new(&config, Limits { operations: NOTHING, ..Limits::default() });
     assert_eq!(server.connect(7, &client, 1), 0);
@@ -193,7 +193,7 @@ fn the_keys_of_clients_that_finish_are_free() {
     for address in 0..20 {
         assert_eq!(server.connect(address, &client, address), 0, "client {address} waits");
     }
-    // One that does not finish keeps what it took.
+    // A handshake that does not finish returns nothing to the budget.
     let hello = new_client(&client, 99, server.now).0.poll_transmit().unwrap();
     assert_eq!(server.deliver(99, &hello).len(), 1);
     let hello = new_client(&client, 98, server.now).0.poll_transmit().unwrap();
@@ -205,7 +205,7 @@ fn handshakes_that_have_succeeded_make_room_first() {
     let (client, config) = anonymous();
     let limits = Limits { half_open: 10, ..Limits::default() };
     let mut server = Server::new(&config, limits);
-    // One in progress that is older than all others.
+    // A handshake in progress that is older than all others.
     let (mut slow, mut environment) = new_client(&client, 500, server.now);
     let flight = server.deliver(500, &slow.poll_transmit().unwrap());
     for address in 0..50 {
@@ -236,7 +236,7 @@ fn the_connection_that_was_silent_longest_makes_room() {
         clients.push((client, environment));
         server.now += Duration::from_secs(1);
     }
-    // The first and the third speak; the second is silent.
+    // The first and the third client send data; the second does not.
     for index in [0, 2] {
         let (client, environment) = &mut clients[index];
         client.write(&mut environment.cx(server.now), b"here").unwrap();

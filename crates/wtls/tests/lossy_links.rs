@@ -1,4 +1,4 @@
-//! Ten thousand handshakes over links that lose, repeat and delay: each succeeds or fails cleanly.
+//! Ten thousand handshakes over links that lose, duplicate and delay datagrams: each succeeds or fails cleanly.
 
 #![allow(clippy::unwrap_used)]
 
@@ -12,7 +12,7 @@ use std::time::Duration;
 use support::*;
 
 const RUNS: u64 = 10_000;
-/// Events of one run, far more than any needs: a run that uses them up does not end.
+/// Limit of the events of one run, far more than any run needs.
 const FUEL: usize = 2_000;
 
 struct LossyLink {
@@ -20,7 +20,7 @@ struct LossyLink {
     loss_percent: u64,
     repeat_percent: u64,
     spread_ms: u64,
-    /// What is on the way, by time of arrival and order of sending.
+    /// Datagrams in transit, by time of arrival and order of sending.
     on_the_way: BTreeMap<(Duration, u64), (bool, Vec<u8>)>,
     sent: u64,
 }
@@ -70,7 +70,7 @@ fn run(
             link.send(pair.now, false, &datagram);
         }
         if let Some(reason) = closed(&pair.client_events) {
-            // Nothing was altered on the way, so nothing but silence may be the reason.
+            // No datagram is altered, so the only possible reason is a timeout.
             assert_eq!(reason, &CloseReason::TimedOut, "seed {seed}");
             return Outcome::TimedOut;
         }
@@ -96,7 +96,7 @@ fn run(
             Some(_) => {
                 pair.advance();
             }
-            // The application asks again, as data may get lost like anything else.
+            // The application repeats its question, because data may be lost too.
             None => pair.now += Duration::from_secs(1),
         }
         if pair.client.is_open() && questions < 500 {
@@ -124,7 +124,7 @@ fn handshakes_over_bad_links_succeed_or_fail_cleanly() {
         certified_pair(&ec, ClientAuthentication::Required, true, false),
     ]
     .map(|(client, mut server)| {
-        // Room for every run, so that none takes the place of the sessions that are resumed.
+        // Space for the session of every run, so that none evicts the sessions that are resumed.
         server.sessions = Arc::new(MemorySessions::new(2 * RUNS as usize));
         (Arc::new(client), Arc::new(server))
     });
@@ -140,8 +140,8 @@ fn handshakes_over_bad_links_succeed_or_fail_cleanly() {
         let (client, server) = &pairs[kind];
         *outcomes.entry(run(client, server, session, seed)).or_default() += 1;
     }
-    // A flight and its answer get through with (1 - 0.4)² even on the worst link, so that five tries
-    // fail with 0.64⁵ = 11 %; over losses from none to 40 % far fewer do.
+    // On the worst link, a flight and its response arrive with a probability of (1 - 0.4)², so five tries
+    // fail with 0.64⁵ = 11 %. With losses from 0 to 40 %, far fewer fail.
     let failed = outcomes.get(&Outcome::TimedOut).copied().unwrap_or(0);
     println!("{outcomes:?}");
     assert!(failed > 0, "{outcomes:?}: the links are not bad enough to show anything");

@@ -1,5 +1,5 @@
-//! Whatever is done to a byte of a handshake, the two sides never end up connected with different
-//! ideas of what was said.
+//! After any change of a datagram of a handshake, the two sides never establish connections with different
+//! transcripts.
 
 #![allow(clippy::unwrap_used)]
 
@@ -75,7 +75,7 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
-/// Runs a handshake with one datagram changed, with retransmissions, and checks what came of it.
+/// Runs a handshake with one datagram changed, with retransmissions, and checks the result.
 fn run(flow: usize, index: usize, change: &Change) {
     let (client, server, session) = &FLOWS[flow];
     let mut pair = Pair::new(client, server, session.clone(), 3);

@@ -1,4 +1,4 @@
-//! Records that do not open: whatever is wrong with them, the outside sees the same.
+//! Records that cannot be decrypted: an observer sees the same response, whatever is wrong with them.
 
 #![allow(clippy::unwrap_used)]
 
@@ -99,7 +99,7 @@ fn secret(suite: CipherSuite) -> TrafficSecret {
 
 const RECORD_TYPE: RecordType = RecordType(0xE4);
 
-/// A fragment with this content and padding bytes, honest or not, encrypted as record 0.
+/// The encrypted fragment of record 0 with this content and these padding bytes, which may be invalid.
 fn forge(suite: CipherSuite, content: &[u8], mac: Option<u8>, padding: &[u8]) -> Vec<u8> {
     forge_as(RECORD_TYPE, 0, suite, content, mac, padding)
 }
@@ -235,8 +235,7 @@ fn records_around_a_key_refresh_may_change_places() {
     }
 }
 
-/// The alerts that a server sends about two forged records: one with wrong padding, one with a wrong
-/// MAC.
+/// The alerts that a server sends about two forged records: one with wrong padding, one with a wrong MAC.
 fn alerts(distinguish: bool) -> Vec<Alert> {
     let curve = ParameterSpecifier::of_curve(Curve::Wtls8, false);
     let (client, mut server) = anonymous_pair(offer(KeyExchangeSuite::EcdhAnon, curve));
@@ -245,11 +244,11 @@ fn alerts(distinguish: bool) -> Vec<Alert> {
     pair.run();
     pair.client_write(&[0; 3]);
     let datagram = pair.client.poll_transmit().unwrap();
-    // The last byte of the last block but one turns over that of the plaintext: the padding length.
+    // In CBC mode, this change of the second to last block changes the padding length in the plaintext.
     let mut padding = datagram.clone();
     let at = padding.len() - 9;
     padding[at] ^= 0x40;
-    // The first byte of the ciphertext only touches data and MAC input.
+    // A change of the first byte of the ciphertext changes data and MAC, but not the padding.
     let mut mac = datagram.clone();
     mac[5] ^= 0x40;
     pair.deliver_to_server(&padding);

@@ -1,4 +1,4 @@
-//! Scripted conversations over datagrams that get lost, come twice or out of order.
+//! Scripted conversations with lost, duplicated and reordered datagrams.
 
 #![allow(clippy::unwrap_used)]
 
@@ -57,7 +57,7 @@ fn an_unanswered_hello_is_sent_five_times_and_then_given_up() {
     for seconds in [3, 9, 21, 45] {
         assert_eq!(pair.client.poll_transmit(), None);
         assert_eq!(pair.client.poll_timeout(), Some(begin + Duration::from_secs(seconds)));
-        // A little too early, nothing happens.
+        // A slightly early call has no effect.
         let early = begin + Duration::from_millis(1000 * seconds - 1);
         pair.client.handle_timeout(&mut pair.client_environment.cx(early));
         assert_eq!(pair.client.poll_transmit(), None);
@@ -107,7 +107,7 @@ fn a_server_answers_the_same_last_flight_with_the_same_finished() {
     pair.deliver_to_server(&last);
     let finished = pair.server.poll_transmit().unwrap();
     assert!(pair.server.is_open());
-    // The answer is lost, so is the first repetition.
+    // The response and the first repetition are lost.
     pair.advance();
     assert_eq!(pair.client.poll_transmit(), Some(last.clone()));
     pair.advance();
@@ -117,7 +117,7 @@ fn a_server_answers_the_same_last_flight_with_the_same_finished() {
     pair.deliver_to_client(&finished);
     assert!(pair.client.is_open());
     assert_eq!(pair.client.poll_timeout(), None);
-    // Once data has come, old requests are answered no more.
+    // After data, old requests get no response.
     pair.client_write(b"data");
     let data = pair.client.poll_transmit().unwrap();
     pair.deliver_to_server(&data);
@@ -138,7 +138,7 @@ fn a_client_that_finishes_last_repeats_itself_in_front_of_its_data() {
     pair.deliver_to_client(&flight);
     let finish = pair.client.poll_transmit().unwrap();
     assert!(pair.client.is_open() && !pair.server.is_open());
-    // It is lost, and so is the first data, which had it in front.
+    // This flight is lost, and so is the first data, which is sent after the same records.
     pair.client_write(b"one");
     assert!(pair.client.poll_transmit().unwrap().starts_with(&finish));
     pair.client_write(b"two");
@@ -150,7 +150,7 @@ fn a_client_that_finishes_last_repeats_itself_in_front_of_its_data() {
     let three = pair.client.poll_transmit().unwrap();
     pair.deliver_to_server(&three);
     assert_eq!(data(&pair.server_events), [b"two".as_slice(), b"three"]);
-    // The server has nothing to say but that it has heard this before.
+    // The server only responds that it has received a duplicate.
     let alert = pair.server.poll_transmit().unwrap();
     pair.deliver_to_client(&alert);
     let duplicate = Alert::warning(AlertDescription::DuplicateFinishedReceived);
@@ -176,7 +176,7 @@ fn data_from_the_server_shows_that_it_has_the_last_flight() {
     assert_eq!(pair.client.poll_transmit().unwrap().len(), 5 + 32);
 }
 
-/// Runs with the datagrams of these indices lost; whether both sides are open in the end.
+/// Runs a handshake in which the datagrams of these indices are lost.
 fn survives(configs: &Configs, session: Option<Session>, lost: &[usize]) -> Pair {
     let mut pair = Pair::new(&configs.0, &configs.1, session, 5);
     let mut index = 0;
@@ -246,7 +246,7 @@ fn everything_may_come_twice() {
     }
 }
 
-/// All orders of N things.
+/// All permutations of the numbers below `count`.
 fn permutations(count: usize) -> Vec<Vec<usize>> {
     if count == 0 {
         return vec![vec![]];
@@ -291,7 +291,7 @@ fn a_new_handshake_replaces_an_open_connection_only_when_it_is_over() {
     let mut old = Pair::new(&client, &server, None, 1);
     old.run();
     let mut new = Pair::new(&client, &server, None, 2);
-    // The new client speaks to the server that has the old connection.
+    // The new client connects to the server that has the old connection.
     let hello = new.client.poll_transmit().unwrap();
     old.deliver_to_server(&hello);
     let flight = old.server.poll_transmit().unwrap();
@@ -367,7 +367,7 @@ fn a_forged_goodbye_in_clear_text_does_not_close_an_open_connection() {
     let (client, server) = anonymous();
     let mut pair = Pair::new(&client, &server, None, 1);
     pair.run();
-    // The forger has seen the last record of the client.
+    // The attacker has observed the last record of the client.
     let (_, last) = pair.wire.iter().rev().find(|(from_client, _)| *from_client).unwrap();
     let last = Records::new(last).last().unwrap().unwrap().raw.to_vec();
     let alert = Alert::critical(AlertDescription::ConnectionCloseNotify);
@@ -382,7 +382,7 @@ fn a_connection_ends_before_its_numbers_do() {
     let (client, server) = anonymous();
     let mut pair = Pair::new(&client, &server, None, 1);
     pair.run();
-    // Finished took number 0, and the last one is for the goodbye.
+    // Finished used number 0, and the last number is reserved for close_notify.
     for index in 1..65_535u32 {
         pair.client_write(&index.to_be_bytes());
         let datagram = pair.client.poll_transmit().unwrap();
@@ -418,7 +418,7 @@ fn what_cannot_be_sent_is_refused() {
     assert_eq!(data(&pair.server_events)[0].len(), MAX_DATA_BYTES);
 }
 
-/// No datagram with data is larger than both sides were told; a flight that was to go in front of it goes ahead.
+/// No datagram with data is larger than configured; a flight that does not fit before the data is sent separately.
 #[test]
 fn data_fits_into_the_largest_datagram() {
     const LARGEST: usize = 200;

@@ -1,4 +1,4 @@
-//! Worked examples: the engine says, byte for byte, what they say.
+//! The engine reproduces worked examples byte for byte.
 
 #![allow(clippy::unwrap_used)]
 
@@ -20,7 +20,7 @@ use std::time::Duration;
 use support::vectors as v;
 use support::*;
 
-/// Gives bytes that were written down beforehand.
+/// A random source that returns predetermined bytes.
 struct Scripted(VecDeque<u8>);
 
 impl Scripted {
@@ -153,7 +153,7 @@ fn a_client_resumes_the_worked_session() {
     client.handle_input(&mut cx, &unhex(v::RESUME_SERVER_FLIGHT));
     let finish = unhex(v::RESUME_CLIENT_FINISH);
     assert_eq!(client.poll_transmit().unwrap(), finish[..51]);
-    // What follows carries the same records in front until the server has shown that it got them.
+    // Data is sent after the same records until the server has responded.
     client.write(&mut cx, b"WTLS test").unwrap();
     assert_eq!(client.poll_transmit().unwrap(), finish);
 }
@@ -290,7 +290,7 @@ fn the_servers_key_opens_the_encrypted_secret_and_nothing_else() {
     assert_eq!(*PROVIDER.rsa_decrypt(&key, &ciphertext, 2, &fallback).unwrap(), fallback);
     ciphertext[63] ^= 1;
     assert_eq!(*PROVIDER.rsa_decrypt(&key, &ciphertext, 1, &fallback).unwrap(), fallback);
-    // No number below the modulus: anyone can see that.
+    // A number that is not below the modulus: anyone can see that.
     ciphertext[0] = 0xFF;
     assert!(PROVIDER.rsa_decrypt(&key, &ciphertext, 1, &fallback).is_err());
     assert!(PROVIDER.rsa_decrypt(&key, &ciphertext[1..], 1, &fallback).is_err());
@@ -300,7 +300,7 @@ fn the_servers_key_opens_the_encrypted_secret_and_nothing_else() {
 fn the_authority_signs_the_bare_hash() {
     let key = rsa_key(v::CA_MODULUS, v::CA_PRIVATE_EXPONENT);
     let flight = unhex(v::SERVER_FLIGHT);
-    // Behind ServerHello (36 bytes), the record header (5), that of the message (3), the length of
+    // After ServerHello (36 bytes), the record header (5), that of the message (3), the length of
     // the list (2) and the format (1).
     let certificate = Certificate::decode(&mut codec::Reader::new(&flight[36 + 5 + 3 + 2 + 1..])).unwrap();
     let hash = PROVIDER.digest(HashAlgorithm::Sha1, &[certificate.signed_part()]);
@@ -409,8 +409,8 @@ fn openssl_tls1_prf(hash: &std::ffi::CStr, secret: &[u8], seed: &[u8], length: u
     let mut out = vec![0; length];
     let (mut hash, mut secret, mut seed) =
         (hash.to_bytes_with_nul().to_vec(), secret.to_vec(), seed.to_vec());
-    // SAFETY: every pointer is good for the length beside it and outlives the calls, which write to
-    // `out` alone; the objects are freed once.
+    // SAFETY: every pointer is valid for its length and outlives the calls, which write only to `out`; the objects
+    // are freed once.
     unsafe {
         let parameters = [
             OSSL_PARAM_construct_utf8_string(c"digest".as_ptr(), hash.as_mut_ptr().cast(), 0),

@@ -1,4 +1,4 @@
-//! X.509 certificates in WTLS handshakes, made by OpenSSL.
+//! X.509 certificates in WTLS handshakes, issued by OpenSSL.
 
 #![allow(clippy::unwrap_used)]
 
@@ -48,7 +48,7 @@ fn name(text: &str) -> X509Name {
     name.build()
 }
 
-/// What a certificate is to be like.
+/// The properties of a certificate to issue.
 struct Wish<'a> {
     subject: &'a str,
     key: &'a PKey<Private>,
@@ -189,7 +189,7 @@ fn handshakes_with_x509_certificates() {
             assert_eq!(ours.transcript, theirs.transcript);
             assert_eq!(peer_certificates(ours).len(), 2);
             assert_eq!(peer_certificates(theirs).len(), if mutual { 2 } else { 0 });
-            // And again, by the session: both still know each other.
+            // After a resumption, both sides still have the identity of the other.
             let session = pair.client.session().unwrap().clone();
             let mut again = Pair::new(&client, &server, Some(session), 2);
             let resumed = established(&again.run().server_events).unwrap();
@@ -214,7 +214,7 @@ fn a_client_that_the_server_knows_by_its_x509_certificate() {
         config.identity = Some(handset.identity());
         config.anchors = std::mem::take(&mut client.anchors);
         let config = Arc::new(config);
-        // Moved in and out, because an anchor is not made twice.
+        // The configuration is moved and returned, because an anchor cannot be cloned.
         let shared = Arc::new(std::mem::replace(&mut server, ServerConfig::new(Vec::new())));
         let mut pair = Pair::new(&config, &shared, None, 3);
         let found = established(&pair.run().server_events).map(|found| found.mode);
@@ -300,7 +300,7 @@ fn what_is_refused_about_x509_chains() {
         leaf(by_ca()).unwrap();
         ca(Wish { ca: Some(0), ..by_root() }).unwrap();
         verified(&[&family.leaf, &family.intermediate], &family.root, kind, Some("gateway.test")).unwrap();
-        // Without alternative names the common name counts.
+        // Without alternative names the common name is used.
         let plain = by_ca().make();
         verified(&[&plain, &family.intermediate], &family.root, kind, Some("gateway")).unwrap();
 
@@ -445,7 +445,7 @@ fn an_authority_certifies_no_deeper_than_it_may() {
     let root = Wish { ca: Some(9), ..Wish::new("root", &keys[3], ("root", &keys[3])) }.make();
     for limit in [0, 1] {
         let upper = Wish { ca: Some(limit), ..Wish::new("upper", &keys[2], ("root", &keys[3])) }.make();
-        // One that certifies itself again, as when keys change, is not a step deeper.
+        // A self-issued certificate, as at a change of keys, does not count for the path length.
         let again = Wish { ca: Some(9), ..Wish::new("lower", &keys[1], ("lower", &keys[1])) }.make();
         let lower = Wish { ca: Some(0), ..Wish::new("lower", &keys[1], ("upper", &keys[2])) }.make();
         let leaf = Wish::new("leaf", &keys[0], ("lower", &keys[1])).make();

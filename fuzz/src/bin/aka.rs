@@ -1,5 +1,5 @@
 #![no_main]
-//! Messages of SSL-based AKA on a stream, from anybody: what is read is what would have been written.
+//! Arbitrary messages of SSL-based AKA on a stream: a parsed message is encoded to the same bytes.
 
 use libfuzzer_sys::fuzz_target;
 use shakedown_aka::core::{Answer, Query};
@@ -13,7 +13,7 @@ fuzz_target!(|input: &[u8]| {
     while let Some(frame) = frames.next_frame() {
         all.push(frame);
     }
-    // In pieces, as a stream may bring them, they are the same.
+    // The frames are the same if the stream arrives in pieces.
     let mut again = Vec::new();
     for piece in input.chunks(1 + input.len() % 7) {
         pieces.push(piece);

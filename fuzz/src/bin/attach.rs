@@ -1,8 +1,7 @@
 #![no_main]
-//! Attaches of a mobile to an SGSN, over a wire on which anybody does as he likes: what either side may do is bounded whatever
-//! happens there.
+//! Attaches of a mobile to an SGSN over a wire that an attacker controls: the protocol's rules hold for any input.
 //!
-//! Each byte of the input says what becomes of the next thing on the wire; some take more bytes.
+//! Each byte of the input selects the next action on the wire; some actions use more bytes.
 
 use libfuzzer_sys::fuzz_target;
 use shakedown_aka::core::{Answer, Query, Unanswered};
@@ -21,10 +20,10 @@ const IMSI: &str = "202010000000000";
 const MAX_RESUMPTIONS: u32 = 2;
 const MAX_AGE_S: u64 = 50;
 const BASIS: [u8; 32] = [7; 32];
-/// Of a session that another SGSN may hold.
+/// ID of a session that another SGSN may have.
 const GUEST: [u8; 4] = [9; 4];
 
-/// What arrives of what was sent.
+/// Returns the bytes that arrive instead of those that were sent.
 fn meddle(choices: &mut Choices<'_>, sent: Vec<u8>) -> Vec<u8> {
     let mut arrives = sent;
     match choices.byte().unwrap_or(0) {
@@ -51,7 +50,7 @@ fn meddle(choices: &mut Choices<'_>, sent: Vec<u8>) -> Vec<u8> {
     arrives
 }
 
-/// The permanent identity stands in what TLS would encrypt, and nowhere else.
+/// Asserts that the permanent identity occurs only in frames that TLS would encrypt.
 fn check_secrecy(sent: &[u8]) {
     let mut frames = Frames::default();
     frames.push(sent);
@@ -116,7 +115,7 @@ fuzz_target!(|input: &[u8]| {
                     1 => Err(Unanswered::Unknown),
                     2 => Err(Unanswered::Silent),
                     3 => Ok(Answer::UnknownContext),
-                    // The synthetic TLS lets an altered identity through; a home network locates its subscribers only.
+                    // The synthetic TLS does not detect an altered identity; a home network only locates subscribers.
                     4 if !matches!(&query, Query::Location { imsi: asked, .. } if *asked != imsi) => {
                         Ok(Answer::Located)
                     }
@@ -177,10 +176,10 @@ fuzz_target!(|input: &[u8]| {
         }
         assert!(node_attached || !mobile_attached, "the SGSN has not accepted");
         if node_attached {
-            // A confirmation is of the request that the SGSN saw.
+            // A mobile is accepted only if the SGSN received the request that the mobile sent.
             assert_eq!(sent_request, seen_request);
         }
-        // Who is accepted by a session has resumed it within the thresholds, wherever it was before.
+        // A session was resumed within the limits of resumptions and age, even if another SGSN had it before.
         if node_attached && attach.negotiated().is_some_and(|negotiated| negotiated.resumed) {
             let Some(offered) = attach.offered() else { panic!("resumed a session that was not offered") };
             if offered.is_guest {

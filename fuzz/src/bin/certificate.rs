@@ -1,5 +1,5 @@
 #![no_main]
-//! The certificate parsers, of WTLS certificates in both forms and of X.509, and what is done with a certificate.
+//! The parsers of WTLS certificates (binary and PEM) and X.509 certificates, and the verification of chains.
 
 use libfuzzer_sys::fuzz_target;
 use shakedown_fuzz::Synthetic;
@@ -29,7 +29,7 @@ fuzz_target!(|input: &[u8]| {
     verify(certificate.into(), anchor);
 });
 
-/// Trusts the certificate and verifies a chain of it and itself.
+/// Verifies a chain that contains the certificate twice, with the certificate as its trust anchor.
 fn verify(certificate: ChainCertificate, anchor: Result<TrustAnchor<Synthetic>, CertificateError>) {
     let Ok(anchor) = anchor else { return };
     for family in [KeyExchangeFamily::Rsa, KeyExchangeFamily::EcdhEcdsa] {

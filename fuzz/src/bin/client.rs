@@ -1,5 +1,5 @@
 #![no_main]
-//! A whole client that is sent arbitrary datagrams.
+//! A client that receives arbitrary datagrams.
 
 use libfuzzer_sys::fuzz_target;
 use shakedown_fuzz::{Environment, flow, send_arbitrary};

@@ -1,5 +1,5 @@
 #![no_main]
-//! A genuine conversation in which some datagrams are lost, repeated, changed or made up.
+//! A valid conversation in which some datagrams are lost, repeated, changed or forged.
 
 use libfuzzer_sys::fuzz_target;
 use shakedown_fuzz::{Choices, Environment, flow};
@@ -16,7 +16,7 @@ fuzz_target!(|input: &[u8]| {
     for _ in 0..64 {
         let (from_client, datagram) = match (client.poll_transmit(), server.poll_transmit()) {
             (None, None) => {
-                // Nothing is said: let the first timer run out.
+                // No datagram is in flight: the first timer expires.
                 let deadlines = [client.poll_timeout(), server.poll_timeout()];
                 let Some(next) = deadlines.into_iter().flatten().min() else { break };
                 here.now = here.now.max(next);
@@ -27,7 +27,7 @@ fuzz_target!(|input: &[u8]| {
             }
             (Some(datagram), None) => (true, datagram),
             (None, Some(datagram)) => (false, datagram),
-            // One of two at a time; the other is lost.
+            // Of two datagrams, the server's is lost.
             (Some(datagram), Some(_)) => (true, datagram),
         };
         for datagram in change(&mut script, datagram) {
@@ -54,7 +54,7 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-/// What arrives in place of a datagram, by the next byte of the script.
+/// The datagrams that arrive instead of one, selected by the next byte of the input.
 fn change(script: &mut Choices<'_>, mut datagram: Vec<u8>) -> Vec<Vec<u8>> {
     let Some(action) = script.byte() else { return vec![datagram] };
     match action % 8 {

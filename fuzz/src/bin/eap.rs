@@ -1,5 +1,5 @@
 #![no_main]
-//! EAP packets and EAP-TLS fragments from a peer or a server that knows the secret and no rules.
+//! EAP packets and EAP-TLS fragments from a peer or server that knows the secret but ignores the protocol.
 
 use libfuzzer_sys::fuzz_target;
 use shakedown_eap::peer::{Peer, Reply};

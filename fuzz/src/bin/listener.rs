@@ -1,6 +1,5 @@
 #![no_main]
-//! A server of many peers that is sent arbitrary datagrams by four of them, with little of everything:
-//! whatever comes in, its bounds hold.
+//! A listener with small limits that receives arbitrary datagrams from four addresses: its limits hold for any input.
 
 use libfuzzer_sys::fuzz_target;
 use shakedown_fuzz::{Environment, flow, steps};
@@ -17,7 +16,7 @@ const LIMITS: Limits = Limits {
     operations: Budget::per_second(6, 1),
 };
 
-/// What has gone to and fro between the listener and an address that has proved nothing.
+/// Bytes between the listener and an address, and whether the address is proven by a handshake.
 #[derive(Default, Clone, Copy)]
 struct Traffic {
     received: u64,
@@ -34,7 +33,7 @@ fuzz_target!(|input: &[u8]| {
     let mut connections = Vec::new();
     for (address, action, datagram) in steps(input) {
         match action {
-            // Time passes, to the next timer or by as many seconds as the datagram has bytes.
+            // Time advances to the next timer, or by one second per byte of the datagram.
             2 => {
                 let by = environment.now + Duration::from_secs(datagram.len() as u64);
                 let next = listener.poll_timeout().filter(|_| datagram.is_empty());
@@ -78,7 +77,7 @@ fuzz_target!(|input: &[u8]| {
         assert!(connections.iter().all(|connection| listener.address(*connection).is_some()));
         assert!(listener.half_open_bytes() <= listener.half_open_bound_bytes());
     }
-    // In the end nothing is left of any of it.
+    // After all timers have expired, no state is left.
     for _ in 0..16 {
         let Some(next) = listener.poll_timeout() else { break };
         environment.now = environment.now.max(next);

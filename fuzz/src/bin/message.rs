@@ -1,5 +1,5 @@
 #![no_main]
-//! Every handshake message: what parses is written again as it was.
+//! Every handshake message: a parsed message is encoded to the same bytes.
 
 use libfuzzer_sys::fuzz_target;
 use shakedown_wtls::codec::{Codec, Writer};
@@ -43,7 +43,7 @@ fuzz_target!(|input: &[u8]| {
             }
         }
         HandshakeType::ClientKeyExchange => {
-            // A modulus of no bytes: the form without a length is not among those written again.
+            // No body has this length, so that the form without a length, which is not encoded again, is excluded.
             if let Ok(message) = ClientKeyExchange::decode(family, usize::MAX, frame.body) {
                 let mut writer = Writer::default();
                 message.encode(&mut writer).expect("what was parsed fits");

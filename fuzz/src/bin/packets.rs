@@ -1,5 +1,5 @@
 #![no_main]
-//! A whole capture file: formats, link layers, IP, TCP and UDP, and what is told of them, in little memory.
+//! A whole capture file: formats, link layers, IP, TCP and UDP, and the reports on them, with small limits.
 
 use libfuzzer_sys::fuzz_target;
 

@@ -1,5 +1,5 @@
 #![no_main]
-//! RADIUS packets from anybody: attributes, authenticators, keys.
+//! Arbitrary RADIUS packets: attributes, authenticators, keys.
 
 use libfuzzer_sys::fuzz_target;
 use shakedown_eap::radius::{MAX_PACKET_BYTES, Packet, Secret, take_msk};

@@ -1,5 +1,5 @@
 #![no_main]
-//! The record parser, and the opening of what it finds.
+//! The record parser, and the decryption of parsed records.
 
 use libfuzzer_sys::fuzz_target;
 use shakedown_fuzz::Synthetic;

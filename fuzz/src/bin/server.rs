@@ -1,5 +1,5 @@
 #![no_main]
-//! A server's side of one peer that is sent arbitrary datagrams.
+//! The server's side of one connection, which receives arbitrary datagrams.
 
 use libfuzzer_sys::fuzz_target;
 use shakedown_fuzz::{Environment, flow, send_arbitrary};

@@ -4,7 +4,7 @@
 use shakedown_link::{Distribution, DistributionError, Ns, Stream};
 use shakedown_sim::{PricedHandshake, PricedMessage, Sender};
 
-/// A side's work, step by step: a step is all that it does from the end of a flight received to the end of the flight sent.
+/// A side's work in steps: a step lasts from the end of a received flight to the end of the next sent one.
 #[derive(Clone, Debug)]
 pub struct Steps(Vec<Vec<Distribution>>);
 
@@ -42,7 +42,7 @@ impl Steps {
         self.0.len()
     }
 
-    /// A draw of one step; nothing beyond the last.
+    /// Draws the time of a step; 0 beyond the last step.
     pub fn draw(&self, step: usize, stream: &mut Stream) -> Ns {
         let parts = self.0.get(step).into_iter().flatten();
         parts.fold(Ns::ZERO, |sum, part| sum + part.draw(stream))

@@ -1,14 +1,14 @@
 //! Attaches in virtual time: real messages and real handshakes over TCP on a bearer; computing times are drawn from
 //! the estimated costs of handshakes.
 //!
-//! | time | from … to, at the mobile unless said otherwise |
+//! | time | from … to, at the mobile unless stated otherwise |
 //! | --- | --- |
-//! | NRT | the connection is asked for … it is there |
-//! | RPT | … and what the mobile prepares before the handshake is ready |
-//! | THT | the ClientHello is begun … the handshake is over |
-//! | TST | RPT and THT |
+//! | NRT | the connection is requested … the connection is established |
+//! | RPT | the connection is requested … the mobile is prepared for the handshake |
+//! | THT | the ClientHello is begun … the handshake has ended |
+//! | TST | RPT + THT |
 //! | SCRT | at the SGSN: the ServerHello is sent … the attach accept is sent |
-//! | attach | the connection is asked for … the network has accepted the attach |
+//! | attach | the connection is requested … the mobile has processed the attach accept |
 //!
 //! Work for messages outside the handshake (protection of one record each) has no estimated cost and takes no time.
 
@@ -33,32 +33,32 @@ use shakedown_trace::{Endpoint, Side};
 use shakedown_virtual::wire::{Hosts, Wire};
 use std::collections::{BTreeMap, HashMap};
 
-/// What attaches run over and what they cost.
+/// The bearer of attaches, and their costs.
 #[derive(Clone, Debug)]
 pub struct Setting {
     /// Between mobile and SGSN.
     pub bearer: Bearer,
-    /// At both ends of it.
+    /// At both ends of the bearer.
     pub hosts: Hosts,
     pub full: Work,
     pub resumed: Work,
-    /// What a mobile does before the handshake, once it is connected.
+    /// Time of a mobile's preparation between connection and handshake.
     pub preparation: Distribution,
-    /// From a node's question to another's answer.
+    /// From a node's query to the other node's answer.
     pub core_round_trip: Ns,
     pub timeout: Ns,
     pub seed: u64,
 }
 
-/// What one attach came to. Times in seconds; `None` for what did not come about.
+/// Results of one attach. Times in seconds; `None` if the end of a time was not reached.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Measured {
-    /// By its cause; `None`: it succeeded.
+    /// Cause of a failure; `None` if the attach succeeded.
     pub failure: Option<String>,
-    /// The same in a line.
+    /// Message of the failure.
     pub reason: Option<String>,
     pub resumed: bool,
-    /// What the SGSN decided on the session that was offered.
+    /// The SGSN's decision on the offered session.
     pub decision: Option<&'static str>,
     pub nrt_s: Option<f64>,
     pub rpt_s: Option<f64>,
@@ -67,10 +67,10 @@ pub struct Measured {
     pub scrt_s: Option<f64>,
     pub attach_s: Option<f64>,
     pub handshake_bytes: [u64; 2],
-    /// All that went over the bearer from the mobile and to it, headers included.
+    /// Bytes that the mobile sent and received over the bearer, headers included.
     pub wire_bytes: [u64; 2],
     pub retransmissions: u32,
-    /// Questions of the SGSN to other nodes.
+    /// Number of the SGSN's queries to other nodes.
     pub queries: u32,
     pub sending_s: f64,
     pub receiving_s: f64,
@@ -84,15 +84,15 @@ enum Action {
     Answered(Result<Answer, Unanswered>),
 }
 
-/// What a mobile attaches to.
+/// The network to which a mobile attaches.
 pub struct Access<'a, V> {
     pub nodes: &'a mut [Node<V>],
-    /// Which one the mobile's cell belongs to.
+    /// Index of the node that serves the mobile's cell.
     pub serving: usize,
     pub homes: &'a mut HashMap<Network, Hss>,
 }
 
-/// Runs attaches, one after the other, on a clock that goes on between them.
+/// Runs attaches sequentially; its clock continues between them.
 pub struct Runner {
     setting: Setting,
     server: Server,
@@ -101,12 +101,12 @@ pub struct Runner {
     stream: Stream,
 }
 
-/// Numbers below 100 are taken by links.
+/// Numbers below 100 belong to the links.
 const WORK: Purpose = Purpose(100);
 const OTHERS: Purpose = Purpose(101);
 
 impl Runner {
-    /// A clock at zero. The SGSNs' processors serve others' requests too, at a rate per second.
+    /// A runner with its clock at zero. The SGSNs' processors also serve requests of other mobiles, `background_per_s`.
     pub fn new(setting: Setting, workers: usize, background_per_s: f64) -> Self {
         let others = Stream::of(setting.seed, 0, OTHERS);
         let server = Server::new(workers, background_per_s, setting.full.sgsn.clone(), others);
@@ -114,7 +114,7 @@ impl Runner {
         Self { setting, server, now: Ns::ZERO, attaches: 0, stream }
     }
 
-    /// Runs an attach to its end. The events of the mobile are those that are left to take afterwards.
+    /// Runs an attach to its end, and returns its results and the mobile's events.
     pub fn attach<V: Environment, E: Endpoint>(
         &mut self,
         mobile: &mut Mobile<E>,
@@ -149,7 +149,7 @@ impl Runner {
     }
 }
 
-/// One attach under way.
+/// An attach in progress.
 struct One<'a, 'b, V: Environment, E> {
     runner: &'a mut Runner,
     mobile: &'a mut Mobile<E>,
@@ -199,7 +199,7 @@ impl<V: Environment, E: Endpoint> One<'_, '_, V, E> {
         measured.length_s = now.since(start).as_secs_f64();
     }
 
-    /// Both ends have said that it is over: it failed, or the mobile's confirmation is there.
+    /// True if the attach has failed, or both ends have completed it.
     fn is_done(&self) -> bool {
         self.over || (self.attach.is_attached() && self.measured.attach_s.is_some())
     }
@@ -260,7 +260,7 @@ impl<V: Environment, E: Endpoint> One<'_, '_, V, E> {
         }
     }
 
-    /// The mobile is connected and ready: the attach request and the ClientHello.
+    /// The mobile is connected and prepared: it sends the attach request and the ClientHello.
     fn begin(&mut self) {
         let now = self.runner.now;
         self.measured.rpt_s = Some(now.since(self.start).as_secs_f64());
@@ -268,7 +268,7 @@ impl<V: Environment, E: Endpoint> One<'_, '_, V, E> {
         self.after_mobile(0);
     }
 
-    /// What the mobile has to say, when it has computed it.
+    /// Schedules the mobile's output for the end of its computing time, and handles its events.
     fn after_mobile(&mut self, before: u32) {
         let now = self.runner.now;
         let mut bytes = Vec::new();
@@ -301,7 +301,7 @@ impl<V: Environment, E: Endpoint> One<'_, '_, V, E> {
         }
     }
 
-    /// What the SGSN has to say, when it has computed it, and what it has to ask.
+    /// Schedules the SGSN's output for the end of its computing time, and sends its query.
     fn after_sgsn(&mut self, before: u32) {
         let now = self.runner.now;
         let resumed = self.attach.offered().is_some_and(|offered| offered.record.is_some());
@@ -310,7 +310,7 @@ impl<V: Environment, E: Endpoint> One<'_, '_, V, E> {
         let stream = &mut self.runner.stream;
         let took =
             (before..self.attach.steps()).fold(Ns::ZERO, |sum, step| sum + work.draw(step as usize, stream));
-        // What takes no time does not queue.
+        // Work without a cost does not queue.
         let done = if took > Ns::ZERO { self.runner.server.submit(now, took) } else { now };
         let done = done.max(self.sgsn_free);
         self.sgsn_free = done;

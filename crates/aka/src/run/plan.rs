@@ -1,4 +1,4 @@
-//! A plan of attaches, and its run: mobiles take turns, with gaps between them, and change from one SGSN to the other.
+//! A plan of attaches, and its run: mobiles attach in turn, with gaps, and move between two SGSNs.
 
 use super::{Measured, Runner, Setting, Work};
 use crate::sessions::Policy;
@@ -22,25 +22,25 @@ pub struct Plan {
     pub bearer: BearerSpec,
     pub full: PricedHandshake,
     pub resumed: PricedHandshake,
-    /// How many attaches, one after the other.
+    /// Number of attaches, one after the other.
     pub attaches: usize,
-    /// How many mobiles take turns.
+    /// Number of mobiles, which attach in turn.
     pub mobiles: usize,
     /// Mean of the exponential time between two attaches.
     pub gap_s: f64,
-    /// Mobiles are of another network than the one that serves them.
+    /// Whether the mobiles' home network is another than the serving network.
     pub roaming: bool,
     /// Share of the attaches that go to another SGSN than the mobile's last.
     pub moves: f64,
-    /// Others' requests to the SGSNs' processors per second.
+    /// Requests of other mobiles to the SGSNs' processors per second.
     pub background_per_s: f64,
     pub workers: usize,
-    /// The first threshold.
+    /// Limit of a session's resumptions.
     pub max_resumptions: u32,
     pub max_age_s: f64,
-    /// From a node's question to another's answer.
+    /// From a node's query to the other node's answer.
     pub core_round_trip_s: f64,
-    /// What a mobile does before each handshake.
+    /// Time of a mobile's preparation before each handshake.
     pub preparation: DistributionSpec,
     pub timeout_s: f64,
     pub seed: u64,
@@ -51,15 +51,15 @@ pub struct Outcome {
     pub attaches: Vec<Measured>,
     /// Sessions that were offered and not resumed, by decision.
     pub not_resumed: BTreeMap<&'static str, u64>,
-    /// Subscribers that went from one SGSN to the other.
+    /// Subscribers that moved from one SGSN to the other.
     pub handed_over: u64,
     pub background_served: u64,
-    /// How long it all took in virtual time.
+    /// Duration of the run in virtual time.
     pub length_s: f64,
 }
 
 impl Outcome {
-    /// Adds what a node has counted.
+    /// Adds a node's counts.
     pub fn count(&mut self, tally: &Tally) {
         self.handed_over += tally.handed_over;
         for (decision, times) in &tally.not_resumed {
@@ -110,11 +110,11 @@ impl Plan {
         })
     }
 
-    /// Runs it by `attach`, of a mobile at a node. `step` gets how many attaches are over, and may stop the run. What nodes
-    /// count is [added](Outcome::count) afterwards.
+    /// Runs the plan. `attach` attaches a mobile at a node; `step` gets the number of ended attaches, and may stop the
+    /// run. The nodes' counts are [added](Outcome::count) afterwards.
     ///
     /// # Errors
-    /// [`PlanError`], and what keeps an attach from beginning; attaches that failed are in the outcome.
+    /// [`PlanError`], and errors of `attach`; failed attaches are in the outcome.
     pub fn run<E: From<PlanError>>(
         &self,
         attach: &mut dyn FnMut(&mut Runner, usize, usize) -> Result<Measured, E>,

@@ -1,11 +1,11 @@
-//! The processors of an SGSN, shared with everybody else's requests.
+//! The processors of an SGSN, which also serve requests of other mobiles.
 
 use super::costs::Steps;
 use shakedown_link::{Ns, Stream};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Requests of others: Poisson arrivals, each the server's work of a full handshake in one piece.
+/// Requests of other mobiles: Poisson arrivals, each with the server's work of a full handshake as one job.
 #[derive(Clone, Debug)]
 struct Background {
     mean_gap_s: f64,
@@ -14,17 +14,17 @@ struct Background {
     stream: Stream,
 }
 
-/// First come, first served, by as many workers as there are.
+/// Serves requests in order of arrival, with several workers.
 #[derive(Clone, Debug)]
 pub struct Server {
     free: BinaryHeap<Reverse<Ns>>,
     background: Option<Background>,
-    /// Others' requests so far.
+    /// Number of other mobiles' requests so far.
     pub served: u64,
 }
 
 impl Server {
-    /// Idle workers; others' requests at a rate, if it is above 0.
+    /// Idle workers. Requests of other mobiles arrive at a rate, if it is above 0.
     pub fn new(workers: usize, background_per_s: f64, work: Steps, mut stream: Stream) -> Self {
         let background = (background_per_s > 0.0).then(|| {
             let mean_gap_s = 1.0 / background_per_s;
@@ -34,7 +34,7 @@ impl Server {
         Self { free: (0..workers.max(1)).map(|_| Reverse(Ns::ZERO)).collect(), background, served: 0 }
     }
 
-    /// When work is done that comes at `now`. Times never go backwards.
+    /// End of work that arrives at `now`, which must not decrease between calls.
     pub fn submit(&mut self, now: Ns, work: Ns) -> Ns {
         if let Some(mut background) = self.background.take() {
             while background.next <= now {

@@ -1,13 +1,13 @@
-//! Handshake messages out of fragments that come in any order, and more than once.
+//! Reassembles handshake messages from fragments, in any order and with repetitions.
 
 use crate::message::{Mark, Span};
 use crate::tls::Message;
 use std::collections::BTreeMap;
 
 const HEADER_BYTES: usize = 12;
-/// Largest message believed, and kept.
+/// Largest accepted message.
 const MAXIMUM_BYTES: usize = 1 << 18;
-/// How far ahead of the next message fragments are kept.
+/// Fragments are kept up to this many messages ahead of the next one.
 const MAX_AHEAD: u16 = 32;
 const MAX_PIECES: usize = 1024;
 
@@ -15,7 +15,7 @@ struct Partial {
     kind: u8,
     length: usize,
     body: Vec<u8>,
-    /// Ranges that are there: start and end, sorted, apart.
+    /// Received ranges (start and end), sorted and disjoint.
     there: Vec<(usize, usize)>,
     bytes: u64,
     span: Span,
@@ -26,7 +26,7 @@ impl Partial {
         self.length == 0 || self.there == [(0, self.length)]
     }
 
-    /// Adds a range; false where nothing of it is new.
+    /// Adds a range; false if all of it was received before, or there are too many ranges.
     fn add(&mut self, start: usize, content: &[u8]) -> bool {
         let end = start + content.len();
         let covered = self.there.iter().any(|range| range.0 <= start && end <= range.1);
@@ -48,15 +48,15 @@ impl Partial {
     }
 }
 
-/// What became of a record's fragments.
+/// The result of reading a record's fragments.
 pub(super) enum Taken {
     All,
-    /// All of it had come before: N bytes.
+    /// The whole record, with this many bytes, was received before.
     Repeated(u64),
     Malformed,
 }
 
-/// One direction's messages.
+/// Messages of one direction.
 #[derive(Default)]
 pub(super) struct Fragments {
     /// Number of the next message; `None` before the first.
@@ -69,7 +69,7 @@ impl Fragments {
         self.partial.values().map(|partial| partial.body.capacity()).sum()
     }
 
-    /// Takes the content of a handshake record. Record overhead goes to the first fragment that is new.
+    /// Reads the content of a handshake record. Record overhead is attributed to the first new fragment.
     pub(super) fn take(&mut self, mut content: &[u8], wire_bytes: u64, mark: Mark) -> Taken {
         let mut overhead = wire_bytes.saturating_sub(content.len() as u64);
         let mut new = content.is_empty();
@@ -86,7 +86,7 @@ impl Fragments {
                 return Taken::Malformed;
             }
             content = rest;
-            // A server that asked for a cookie begins again with any number; so does a capture.
+            // The first number seen may be any, after a cookie exchange or if the capture begins later.
             let next = *self.next.get_or_insert(number);
             if number < next || number - next > MAX_AHEAD {
                 continue;
@@ -111,7 +111,7 @@ impl Fragments {
         if new { Taken::All } else { Taken::Repeated(wire_bytes) }
     }
 
-    /// The next message, once it is whole.
+    /// The next message, once it is complete.
     pub(super) fn next_message(&mut self) -> Option<Message> {
         let next = self.next?;
         let entry = self.partial.first_entry()?;
@@ -123,11 +123,11 @@ impl Fragments {
         Some(Message { kind, body: Some(body), bytes, span })
     }
 
-    /// Gives up on messages that are not whole; true where others wait behind them.
+    /// Drops incomplete messages, so that complete ones behind them can be read; true if any messages were waiting.
     pub(super) fn pass_losses(&mut self) -> bool {
         let any = !self.partial.is_empty();
         self.partial.retain(|_, partial| partial.is_whole());
-        // Renumbered, so that they follow each other.
+        // Numbered consecutively.
         let kept: Vec<Partial> = std::mem::take(&mut self.partial).into_values().collect();
         self.next = Some(0);
         self.partial = (0..).zip(kept).collect();
@@ -163,7 +163,7 @@ mod tests {
         {
             let taken = fragments.take(record, record.len() as u64 + 13, mark);
             assert_eq!(matches!(taken, Taken::Repeated(_)), repeated);
-            // Drained as it would be: only whole messages, in order.
+            // Only complete messages are returned, in order.
             if let Some(message) = fragments.next_message() {
                 assert_eq!((message.kind, message.bytes), (1, 2 * (13 + 12 + 3)));
                 assert_eq!(message.body.unwrap(), b"abcdef");

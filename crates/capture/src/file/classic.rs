@@ -18,7 +18,7 @@ pub(super) struct Classic {
 }
 
 impl Classic {
-    /// `None` where the magic number is another format's.
+    /// `None` if the magic number is that of another format.
     pub(super) fn new<R: Read>(magic: [u8; 4], window: &mut Window<R>) -> Result<Option<Self>, CaptureError> {
         let (big_endian, unit_ns) = match magic {
             [0xd4, 0xc3, 0xb2, 0xa1] => (false, 1000),

@@ -1,4 +1,4 @@
-//! pcapng: blocks of any kind, sections of either byte order, interfaces with clocks of their own
+//! pcapng: blocks of any type, sections of either byte order, interfaces with different time units and offsets
 //! (draft-ietf-opsawg-pcapng).
 
 use super::window::Window;
@@ -21,9 +21,9 @@ const OPTION_RESOLUTION: u16 = 9;
 const OPTION_TIME_OFFSET: u16 = 14;
 /// Block type and length.
 const BLOCK_HEADER: usize = 8;
-/// The length again.
+/// The repeated length at the end of a block.
 const BLOCK_END: usize = 4;
-/// What a block may take besides a packet or a key log.
+/// Limit of a block's bytes in addition to its packet or key log.
 const BLOCK_EXTRA_BYTES: u64 = 1024;
 /// A key log is read in pieces of this size.
 const PIECE_BYTES: usize = 1 << 16;
@@ -83,7 +83,7 @@ impl NextGeneration {
                 }
                 ENHANCED_PACKET | OLD_PACKET => found = Some(self.packet(kind, body, offset)?),
                 SIMPLE_PACKET => found = Some(self.simple_packet(body, offset)?),
-                // Name resolution, statistics, custom blocks: nothing that we need.
+                // Name resolution, statistics and custom blocks are not used.
                 _ => {}
             }
             window.pass(length);
@@ -114,7 +114,7 @@ impl NextGeneration {
             };
         }
         let (kind, claimed) = (self.word(head, 0), self.word(head, 4));
-        // Blocks of other kinds are skipped, at any size.
+        // Blocks of other types are skipped, even if they are larger than any packet.
         let in_pieces = match kind {
             SECTION_HEADER | INTERFACE | OLD_PACKET | SIMPLE_PACKET | ENHANCED_PACKET => false,
             SECRETS => true,
@@ -210,7 +210,7 @@ impl NextGeneration {
         Ok(Found { time_ns: 0, link: interface.link, captured, original, behind })
     }
 
-    /// A block ends with its length once more.
+    /// Checks the length that is repeated at the end of a block.
     fn check_end(&self, claimed: u32, end: &[u8], offset: u64) -> Result<(), CaptureError> {
         let repeated = self.word(end, 0);
         if repeated != claimed {
@@ -219,7 +219,7 @@ impl NextGeneration {
         Ok(())
     }
 
-    /// Reads a block piece by piece, for it may be larger than any packet, and passes it; of secrets the keys are kept.
+    /// Passes a block in pieces, because it may be larger than any packet; the keys of a secrets block are kept.
     fn pieces<R: Read>(
         &self,
         window: &mut Window<R>,
@@ -251,13 +251,13 @@ impl NextGeneration {
             let count = left.min(PIECE_BYTES);
             need(window, count)?;
             let piece = &window.available()[..count.min(text)];
-            // Whole lines, unless the log ends here or the line is longer than any.
+            // Complete lines, unless the log ends here or the line is longer than the piece.
             let whole = match piece.iter().rposition(|&byte| byte == b'\n') {
                 Some(at) if piece.len() < text => at + 1,
                 _ => piece.len(),
             };
             lines = secrets.read_carried(&piece[..whole], lines);
-            // Padding behind the log, secrets of another kind, or a block of which nothing is needed.
+            // Without text: padding after the log, secrets of another type, or a block that is not used.
             let taken = if text == 0 { count } else { whole };
             text -= whole;
             window.pass(taken);
@@ -284,7 +284,7 @@ struct Block {
     kind: u32,
     length: usize,
     offset: u64,
-    /// True where it lies in the window as a whole, false where it is to be read in pieces.
+    /// True if the whole block is in the window, false if it is read in pieces.
     whole: bool,
 }
 

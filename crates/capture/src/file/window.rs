@@ -11,7 +11,7 @@ pub(super) struct Window<R> {
     buffer: Vec<u8>,
     start: usize,
     end: usize,
-    /// Where `start` is in the file.
+    /// Offset of `start` in the file.
     offset: u64,
 }
 
@@ -20,7 +20,7 @@ impl<R: Read> Window<R> {
         Self { source, buffer: vec![0; INITIAL_BYTES], start: 0, end: 0, offset: 0 }
     }
 
-    /// Reads until `count` bytes are available; false where the file ends before.
+    /// Reads until `count` bytes are available; false if the file ends before.
     pub(super) fn want(&mut self, count: usize) -> Result<bool, CaptureError> {
         if self.end - self.start >= count {
             return Ok(true);
@@ -57,7 +57,7 @@ impl<R> Window<R> {
         self.offset += count as u64;
     }
 
-    /// Bytes passed last, but for those behind them.
+    /// The `count` bytes that precede the last `behind` passed bytes.
     pub(super) fn taken(&self, count: usize, behind: usize) -> &[u8] {
         let end = self.start - behind;
         &self.buffer[end - count..end]

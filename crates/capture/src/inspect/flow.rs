@@ -7,18 +7,18 @@ use super::udp_flow::UdpFlow;
 use crate::report::Connection;
 use crate::tls::keylog::KeyLog;
 
-/// What is known about one pair of ends.
+/// The state of one pair of ends.
 pub(super) enum Flow {
     Tcp(Box<TcpFlow>),
     Udp(Box<UdpFlow>),
-    /// Evicted early; what follows is passed over until a new connection begins.
+    /// Evicted; its packets are skipped until a new connection begins.
     Evicted {
         number: u64,
     },
 }
 
 impl Flow {
-    /// Tells this flow from others between the same ends.
+    /// Distinguishes this flow from others between the same ends.
     pub(super) fn number(&self) -> u64 {
         match self {
             Self::Tcp(flow) => flow.number(),
@@ -27,7 +27,7 @@ impl Flow {
         }
     }
 
-    /// The number under which it was recognised, if it was.
+    /// The index of the connection, if its protocol was recognised.
     pub(super) fn index(&self) -> Option<u64> {
         match self {
             Self::Tcp(flow) => flow.index(),
@@ -36,7 +36,7 @@ impl Flow {
         }
     }
 
-    /// True where this is the flow of that number, and not yet emitted.
+    /// True if this flow has that number and was not emitted yet.
     pub(super) fn is_live(&self, number: u64) -> bool {
         !matches!(self, Self::Evicted { .. }) && self.number() == number
     }
@@ -49,7 +49,7 @@ impl Flow {
         }
     }
 
-    /// The connection, if it is one that speaks TLS, DTLS or WTLS.
+    /// The connection, if it speaks TLS, DTLS or WTLS.
     pub(super) fn emit(
         self,
         key: &Key,

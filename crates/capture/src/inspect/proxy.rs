@@ -1,4 +1,4 @@
-//! The PROXY protocol's header, which load balancers put before a connection's first byte
+//! The header of the PROXY protocol, which load balancers send before the first byte of a connection
 //! (<https://www.haproxy.org/download/3.0/doc/proxy-protocol.txt>).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -11,19 +11,19 @@ const SIGNATURE_2: &[u8] = b"\r\n\r\n\0\r\nQUIT\n";
 const FIXED_BYTES: usize = 16;
 /// The longest addresses that are read: two of IPv6 with their ports.
 const MAX_ADDRESS_BYTES: usize = 36;
-/// As much of a stream as a header is known from. The rest of a long one (values of any kind follow the addresses) is
-/// passed over without being kept.
+/// Bytes of a stream that are enough to recognise a header. The rest of a long one (other values after the addresses)
+/// is skipped without being kept.
 pub(super) const LOOK_BYTES: usize = MAX_LINE_BYTES;
-/// Headers that stand before one another: a chain of load balancers, each with its own.
+/// Limit of consecutive headers, one for each load balancer of a chain.
 pub(super) const MAX_HEADERS: usize = 8;
 
-/// What a stream begins with.
+/// The header at the start of a stream.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Header {
     None,
-    /// As far as it goes it may be a header.
+    /// Too short to decide: it may be a header.
     Unfinished,
-    /// A header of N bytes, the last of which may be yet to come, and what a reader should know of it.
+    /// A header of `bytes` bytes, of which the last may not have arrived yet, and a remark for the report.
     Complete {
         bytes: usize,
         remark: String,

@@ -1,5 +1,5 @@
-//! Which handshake made a session, so that the suite of one that resumes it again can be named: it presents no
-//! certificates of its own.
+//! Remembers the suites of sessions, because a handshake that resumes a session contains no certificates from which
+//! its suite could be determined.
 
 use super::summary::is_resumed;
 use super::table::{Table, bounded};
@@ -13,16 +13,16 @@ use std::collections::VecDeque;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-/// Sessions remembered; beyond it, the one unused for longest is forgotten.
+/// Limit of remembered sessions; beyond it, the least recently used one is forgotten.
 const MAX_SESSIONS: NonZeroUsize = NonZeroUsize::new(1 << 16).expect("above 0");
 
 /// Captures contain few different suites.
 const MAX_MET: usize = 64;
 
-/// Suites by a session's identifier or ticket.
+/// Suites by the digest of a session's identifier or ticket.
 pub(super) struct Sessions {
     suites: Table<u64, Arc<Suite>>,
-    /// Suites met lately, so that each is kept once.
+    /// Recent suites, so that equal ones share memory.
     met: VecDeque<Arc<Suite>>,
 }
 
@@ -45,7 +45,7 @@ impl Sessions {
         suite
     }
 
-    /// Remembers what made a session.
+    /// Remembers the suite of the handshake that created a session.
     pub(super) fn learn(&mut self, session: u64, origin: &Arc<Suite>) {
         self.suites.put(session, Arc::clone(origin));
     }
@@ -54,8 +54,8 @@ impl Sessions {
         self.suites.get(&session).map(Arc::clone)
     }
 
-    /// Works out the suite of a TLS or DTLS handshake that is over, once, and remembers the session that it
-    /// made and the tickets that were issued since.
+    /// Determines the suite of a TLS or DTLS handshake that is over (only once), and remembers the session that it
+    /// created and the tickets that were issued since.
     pub(super) fn settle(&mut self, negotiation: &mut Negotiation, seen: &[Seen], client: usize) {
         if !negotiation.settled {
             let resumed = is_resumed(negotiation, seen, 1 - client);
@@ -83,7 +83,7 @@ impl Sessions {
         }
     }
 
-    /// The same of a WTLS handshake with the server at that end.
+    /// The same for a WTLS handshake with this server.
     pub(super) fn settle_wtls(&mut self, connection: &mut WtlsConnection, client: usize, server: Endpoint) {
         if std::mem::replace(&mut connection.settled, true) {
             return;
@@ -106,7 +106,7 @@ impl Sessions {
         connection.forget_presented();
     }
 
-    /// Finds what made the session that was resumed, and names the suite after it.
+    /// Finds the suite that created the resumed session, and derives the suite of the resumption from it.
     fn resume(&mut self, negotiation: &mut Negotiation) -> Option<Arc<Suite>> {
         let (ticket, session) = negotiation.sessions_offered();
         let by_ticket = ticket.and_then(|ticket| self.origin(ticket));
@@ -127,13 +127,13 @@ mod tests {
 
     const SESSION: [u8; 5] = [4, 0x5e, 0x55, 0x10, 0x4e];
 
-    /// A record with a message of WTLS in it.
+    /// A WTLS record with one message.
     fn message(number: u8, kind: u8, body: &[u8]) -> Vec<u8> {
         let length = body.len() as u8;
         [&[0xc3, 0, number, 0, length + 3, kind, 0, length][..], body].concat()
     }
 
-    /// Change of ciphers and the record behind it.
+    /// ChangeCipherSpec and the record after it.
     fn finish(number: u8) -> Vec<u8> {
         vec![0xc1, 0, number, 0, 1, 1, 0xe3, 0, 0, 0, 4, 9, 9, 9, 9]
     }

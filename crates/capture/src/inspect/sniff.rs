@@ -1,15 +1,15 @@
-//! Is this stream TLS? By its content, on any port, from the start or in the middle.
+//! Recognises TLS by the content of a stream, on any port, from the start or in the middle.
 
 use super::proxy::{self, Header};
 use crate::message::Mark;
 use crate::tls::{looks_like_record, looks_like_version_2};
 
-/// Bytes that settle the question.
+/// Number of first bytes that are enough to recognise TLS.
 const PREFIX_BYTES: usize = 11;
-/// How many chunks of a stream of something else are tried for a ClientHello (as after STARTTLS).
+/// Number of chunks of another protocol that are searched for a ClientHello (as after STARTTLS).
 const MAX_CHUNKS: u32 = 64;
 
-/// A chunk that was looked at and must be read again.
+/// An inspected chunk that must be read again.
 pub(super) struct Chunk {
     pub(super) direction: usize,
     pub(super) offset: u64,
@@ -20,25 +20,25 @@ pub(super) struct Chunk {
 pub(super) enum Verdict {
     /// Not enough seen yet.
     Open,
-    /// TLS: read these chunks and go on; a direction that is not `begun` starts in the middle.
+    /// TLS: read these chunks and continue; a direction that is not `begun` starts in the middle.
     Tls { chunks: Vec<Chunk>, begun: [bool; 2], remarks: Vec<String> },
-    /// Something else.
+    /// Another protocol.
     Other,
 }
 
-/// Looks at the chunks of one connection until it knows.
+/// Inspects the chunks of one connection until its protocol is known.
 pub(super) struct Sniffer {
     chunks: Vec<Chunk>,
     /// True while each direction's first bytes are being collected; afterwards any chunk may begin TLS.
     prefix: bool,
-    /// No beginning of the connection was captured: records of any kind will do.
+    /// The beginning of the connection was not captured: a record of any type is accepted.
     midstream: bool,
-    /// True where some of a direction has passed.
+    /// True if bytes of a direction were seen and discarded.
     passed: [bool; 2],
     tried: u32,
-    /// The words of load balancers on whom they speak for, outermost first.
+    /// Remarks on the PROXY headers of load balancers, outermost first.
     proxies: Vec<String>,
-    /// Bytes of each direction that belong to a load balancer's header and are yet to come.
+    /// Bytes of a load balancer's header that are still to be skipped, for each direction.
     owed: [usize; 2],
 }
 
@@ -66,7 +66,7 @@ impl Sniffer {
         self.chunks.iter().map(|chunk| chunk.bytes.capacity() + size_of::<Chunk>()).sum()
     }
 
-    /// Takes the next chunk of a direction.
+    /// Inspects the next chunk of a direction.
     pub(super) fn bytes(&mut self, direction: usize, offset: u64, bytes: &[u8], mark: Mark) -> Verdict {
         let (offset, bytes) = self.pay(direction, offset, bytes);
         if bytes.is_empty() {
@@ -122,7 +122,7 @@ impl Sniffer {
         if self.tried >= MAX_CHUNKS { Verdict::Other } else { Verdict::Open }
     }
 
-    /// Bytes of a direction are not in the capture.
+    /// Notes that `count` bytes of a direction are not in the capture.
     pub(super) fn missing(&mut self, direction: usize, count: u64) {
         if let Some(rest) = (self.owed[direction] as u64).checked_sub(count) {
             self.owed[direction] = rest as usize;
@@ -133,20 +133,20 @@ impl Sniffer {
         self.passed[direction] = true;
     }
 
-    /// The first bytes of a direction, as far as they are there.
+    /// The first bytes of a direction, at most `most`.
     fn start(&self, direction: usize, most: usize) -> Vec<u8> {
         let mine = self.chunks.iter().filter(|chunk| chunk.direction == direction);
         mine.flat_map(|chunk| &chunk.bytes).copied().take(most).collect()
     }
 
-    /// Passes over what is still owed of a header; what follows it, and where that begins.
+    /// Skips the rest of a header; returns the offset and the bytes that follow.
     fn pay<'a>(&mut self, direction: usize, offset: u64, bytes: &'a [u8]) -> (u64, &'a [u8]) {
         let paid = self.owed[direction].min(bytes.len());
         self.owed[direction] -= paid;
         (offset + paid as u64, &bytes[paid..])
     }
 
-    /// Passes over a direction's first bytes; how many are not there yet.
+    /// Skips the first `count` bytes of a direction; returns how many of them are still to come.
     fn drop_front(&mut self, direction: usize, mut count: usize) -> usize {
         for chunk in self.chunks.iter_mut().filter(|chunk| chunk.direction == direction) {
             let taken = count.min(chunk.bytes.len());
@@ -166,12 +166,12 @@ impl Sniffer {
     }
 }
 
-/// True where a segment begins a handshake from the client's side.
+/// True if a segment begins with a ClientHello.
 pub(super) fn begins_client_hello(payload: &[u8]) -> bool {
     payload.get(5) == Some(&1) && begins_handshake(payload) == Match::Yes
 }
 
-/// A handshake record whose first message is a ClientHello or ServerHello, or the old ClientHello.
+/// A handshake record whose first message is a ClientHello or ServerHello, or a ClientHello in SSL 2.0's format.
 fn begins_handshake(bytes: &[u8]) -> Match {
     let record = |length: usize| match length {
         0 => true,
@@ -199,7 +199,7 @@ fn begins_handshake(bytes: &[u8]) -> Match {
     }
 }
 
-/// A record of any kind in the middle of a connection.
+/// A record of any type in the middle of a connection.
 fn continues(bytes: &[u8]) -> bool {
     matches!(bytes, [20..=23, 3, 0..=3, ..]) && looks_like_record(bytes) && bytes.get(3..5) != Some(&[0, 0])
 }

@@ -1,4 +1,4 @@
-//! From what was seen of a connection to what is reported about it.
+//! Builds the report on a connection from its captured messages.
 
 use super::seconds;
 use super::sessions::Sessions;
@@ -13,7 +13,7 @@ use crate::tls::{Negotiation, TlsConnection, Undecrypted, alert, cipher_suite, p
 use crate::wtls::{self, WtlsConnection};
 use shakedown_trace::{MessageName, Side};
 
-/// Facts from the packets of a connection, for every protocol. Arrays are by direction of the flow's key.
+/// Facts about a connection that do not depend on the protocol. Arrays are by direction of the flow's key.
 pub(super) struct Facts<'a> {
     pub(super) index: u64,
     pub(super) transport: &'static str,
@@ -23,15 +23,15 @@ pub(super) struct Facts<'a> {
     /// Which direction opened the connection.
     pub(super) initiator: Option<usize>,
     pub(super) counts: [Counts; 2],
-    /// Between the capture point and the end that receives a direction.
+    /// Shortest round trip between the capture point and the end that receives a direction.
     pub(super) round_trip_ns: [Option<u64>; 2],
-    /// The streams, which know what was sent again.
+    /// The TCP streams, with the times of retransmissions.
     pub(super) halves: Option<&'a [HalfStream; 2]>,
     pub(super) evicted: bool,
 }
 
 impl Facts<'_> {
-    /// Which direction is the client's, if the messages did not say.
+    /// The client's direction, if the messages do not show it.
     pub(super) fn guess_client(&self) -> usize {
         // A server listens on the lower port.
         self.initiator.unwrap_or(usize::from(self.ends[0].port < self.ends[1].port))
@@ -41,7 +41,7 @@ impl Facts<'_> {
         seconds(time_ns.saturating_sub(self.first_ns))
     }
 
-    /// The part of a message's wait that the network took, where that can be known.
+    /// The part of a message's wait that is attributed to the network, if it can be determined.
     fn network_ns(&self, previous: Option<&Seen>, message: &Seen) -> Option<u64> {
         let answered = 1 - message.direction;
         match previous {
@@ -92,9 +92,9 @@ impl Facts<'_> {
         (messages, flights)
     }
 
-    /// Everything but what only the protocol knows.
+    /// The report without the figures that depend on the protocol, and the messages in the order of sending.
     pub(super) fn connection(&self, mut seen: Vec<Seen>, client: usize) -> (Connection, Vec<Seen>) {
-        // Records that waited for a hello were noted after others of their direction.
+        // Records that had to wait for a hello were added after later ones of their direction.
         seen.sort_by_key(|one| one.span.end_offset);
         let seen = in_order(seen);
         let server = 1 - client;
@@ -165,7 +165,7 @@ pub(super) fn directions<T>([client_to_server, server_to_client]: [T; 2]) -> Dir
     Directions { client_to_server, server_to_client }
 }
 
-/// What was negotiated in TLS or DTLS.
+/// Adds what was negotiated in TLS or DTLS.
 fn describe(described: &mut Connection, negotiation: &Negotiation, seen: &[Seen], server: usize) {
     described.server_name =
         negotiation.client_hello.as_ref().and_then(|hello| hello.server_name.as_deref().map(str::to_owned));
@@ -266,8 +266,8 @@ pub(super) fn report_wtls(
     described
 }
 
-/// Whether an earlier session was resumed. Up to TLS 1.2, a server that resumes goes from its hello straight to
-/// ChangeCipherSpec.
+/// Whether an earlier session was resumed. Up to TLS 1.2, a server that resumes sends neither Certificate nor
+/// ServerHelloDone before its ChangeCipherSpec.
 pub(super) fn is_resumed(negotiation: &Negotiation, seen: &[Seen], server: usize) -> Option<bool> {
     let hello = negotiation.server_hello.as_ref()?;
     if negotiation.is_tls_1_3() {
@@ -283,7 +283,7 @@ pub(super) fn is_resumed(negotiation: &Negotiation, seen: &[Seen], server: usize
     (sent(MessageName::ChangeCipherSpec) && sent(MessageName::ServerHello)).then_some(true)
 }
 
-/// Of two ServerHellos the first was a retry, even if its content was not captured.
+/// Of two ServerHellos, the first is a HelloRetryRequest, even if its content was not captured.
 fn name_retries(seen: &mut [Seen], server: usize) {
     let hello = Name::Known(MessageName::ServerHello);
     let is_hello = |one: &Seen| one.direction == server && one.name == hello && !one.after_handshake;
@@ -293,9 +293,8 @@ fn name_retries(seen: &mut [Seen], server: usize) {
     }
 }
 
-/// Which of the undecrypted records of TLS 1.3 belong to the handshake, client's and server's: of the server's,
-/// those before the client's first; of the client's, those up to the first that has the size of Finished, or
-/// the first alone.
+/// The undecrypted TLS 1.3 records that belong to the handshake, of client and server. The server's are those before
+/// the client's first; the client's are those up to the first with the size of Finished, or else only the first.
 fn handshake_spans(connection: &TlsConnection, client: usize) -> [Vec<Undecrypted>; 2] {
     if !connection.negotiation.is_tls_1_3() {
         return [Vec::new(), Vec::new()];

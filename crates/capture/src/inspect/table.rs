@@ -1,11 +1,11 @@
-//! Flows by their addresses, and sessions by their names: the one idle for longest is at hand.
+//! Tables of flows by address and of sessions by name, ordered by last use.
 
 use crate::packet::Endpoint;
 use lru::LruCache;
 use std::hash::Hash;
 use std::num::NonZeroUsize;
 
-/// About what a flow takes in the table and of the allocator, besides its state.
+/// Approximate overhead of a flow in the table and the allocator, in addition to its state.
 pub(super) const PLACE_BYTES: usize = 256;
 
 /// The two ends in ascending order, and the protocol.

@@ -12,7 +12,7 @@ use crate::tcp::{HalfStream, Payload, Sink};
 use crate::tls::keylog::KeyLog;
 use crate::tls::{Input, Piece, TlsConnection};
 
-/// What the stream has turned out to be.
+/// The protocol of the stream, as far as it is known.
 enum Role {
     Open(Sniffer),
     Tls(Box<TlsConnection>),
@@ -22,7 +22,7 @@ enum Role {
 /// Round trips between the capture point and the end that receives a direction.
 #[derive(Clone, Copy, Debug, Default)]
 struct RoundTrip {
-    /// Bytes that were sent, when, and not yet acknowledged.
+    /// End offset and time of bytes that were sent and not yet acknowledged.
     pending: Option<(u64, u64)>,
     shortest_ns: Option<u64>,
 }
@@ -39,7 +39,7 @@ impl RoundTrip {
     }
 }
 
-/// What a segment comes with.
+/// A segment and its context.
 #[derive(Clone, Copy)]
 pub(super) struct Arrival<'a> {
     /// 0 or 1: which end sends it.
@@ -47,7 +47,7 @@ pub(super) struct Arrival<'a> {
     pub segment: &'a TcpSegment<'a>,
     pub raw: &'a RawPacket<'a>,
     pub keys: &'a KeyLog,
-    /// Bytes that may be held for what is missing before them.
+    /// Limit of held bytes of out-of-order segments.
     pub room: usize,
 }
 
@@ -63,13 +63,13 @@ pub(super) struct TcpFlow {
     initiator: Option<usize>,
     round_trips: [RoundTrip; 2],
     reset: bool,
-    /// When it was last over.
+    /// Time at which the connection ended, if it has ended.
     over_since_ns: Option<u64>,
     accounted_bytes: usize,
 }
 
 impl TcpFlow {
-    /// `midstream` where the capture does not have the opening.
+    /// `midstream`: the opening is not in the capture.
     pub(super) fn new(number: u64, first_ns: u64, midstream: bool) -> Self {
         Self {
             number,
@@ -98,7 +98,7 @@ impl TcpFlow {
         self.accounted_bytes
     }
 
-    /// Works out how much memory is held.
+    /// Computes the memory held, in bytes.
     pub(super) fn account(&mut self) -> usize {
         let role = match &self.role {
             Role::Open(sniffer) => sniffer.held_bytes(),
@@ -115,13 +115,13 @@ impl TcpFlow {
         self.reset || self.halves.iter().all(HalfStream::is_complete)
     }
 
-    /// When it came to be over, if it is.
+    /// Time at which the connection ended, if it has ended.
     pub(super) fn over_since_ns(&self) -> Option<u64> {
         self.over_since_ns
     }
 
-    /// True where a reset's receiver would believe it (RFC 9293 sections 3.5.3 and 3.10.7.3): one that has sent no more
-    /// than its opening by what is acknowledged, any other by the number.
+    /// True if the receiver accepts a reset (RFC 9293 sections 3.5.3 and 3.10.7.3): by its acknowledgement if it
+    /// responds to a SYN, otherwise by its sequence number.
     fn believes_reset(&self, direction: usize, segment: &TcpSegment<'_>) -> bool {
         let (half, peer) = (&self.halves[direction], &self.halves[1 - direction]);
         if matches!(self.role, Role::Other) {
@@ -133,22 +133,22 @@ impl TcpFlow {
         segment.acknowledgement.is_some_and(|acknowledgement| peer.has_sent(acknowledgement))
     }
 
-    /// True where a segment opens another connection between the same ends.
+    /// True if a segment opens another connection between the same ends.
     pub(super) fn is_another(&self, direction: usize, segment: &TcpSegment<'_>) -> bool {
         let opens = segment.syn && segment.acknowledgement.is_none();
-        // Of streams of something else no sequence numbers are kept.
+        // No sequence numbers are kept for streams of other protocols.
         opens
             && (matches!(self.role, Role::Other)
                 || self.halves[direction].contradicts_start(segment.sequence))
     }
 
-    /// Takes a segment; a connection that turns out to be TLS takes the next index.
+    /// Processes a segment; a connection that is recognised as TLS gets the next index.
     pub(super) fn segment(&mut self, arrival: Arrival<'_>, next_index: &mut u64) {
         let Arrival { direction, segment, raw, .. } = arrival;
         let was_over = self.is_over();
         self.last_ns = self.last_ns.max(raw.time_ns);
         if segment.reset {
-            // What a reset carries is no part of the stream.
+            // The payload of a reset is not part of the stream.
             self.reset |= self.believes_reset(direction, segment);
         } else {
             self.follow(arrival, next_index);
@@ -160,7 +160,7 @@ impl TcpFlow {
         }
     }
 
-    /// Takes a segment that is part of a stream.
+    /// Processes a segment that is not a reset.
     fn follow(&mut self, arrival: Arrival<'_>, next_index: &mut u64) {
         let Arrival { direction, segment, raw, keys, room } = arrival;
         let peer = 1 - direction;
@@ -174,9 +174,9 @@ impl TcpFlow {
         if segment.syn {
             self.initiator =
                 self.initiator.or(Some(if segment.acknowledgement.is_some() { peer } else { direction }));
-            // A side that opens has not been reset, or opens again with the same number.
+            // After a SYN, the reset was not accepted, or the connection is opened again with the same number.
             self.reset = false;
-            // A repeated question makes it unclear which one an answer answers.
+            // After a repeated SYN, it is unknown to which one a response belongs.
             self.round_trips[direction].pending = (!repeated_syn).then_some((0, raw.time_ns));
         }
         let mut peer_acknowledged = 0;
@@ -199,7 +199,7 @@ impl TcpFlow {
         let (role, index) = (&mut self.role, &mut self.index);
         let mut stream = Stream { role, direction, keys, index, next_index };
         let fresh = self.halves[direction].segment(payload, mark, room, &mut stream);
-        // Data that follow show that the reset did not arrive, or was of another connection.
+        // New data shows that the reset did not arrive, or belonged to another connection.
         self.reset &= !fresh;
         if segment.payload_bytes > 0 {
             let round_trip = &mut self.round_trips[direction];
@@ -214,7 +214,7 @@ impl TcpFlow {
         }
     }
 
-    /// Works out what a handshake that is over was, and lets go of what that was known from.
+    /// Determines the suite of a handshake that is over, and frees the data used for it.
     pub(super) fn settle(&mut self, sessions: &mut Sessions) {
         if let Role::Tls(connection) = &mut self.role
             && connection.wants_settling()
@@ -224,7 +224,7 @@ impl TcpFlow {
         }
     }
 
-    /// True once the handshake is over and known.
+    /// True once [`Self::settle`] has processed the handshake.
     pub(super) fn is_settled(&self) -> bool {
         matches!(&self.role, Role::Tls(connection) if connection.negotiation.settled)
     }
@@ -263,7 +263,7 @@ impl TcpFlow {
     }
 }
 
-/// Hands a direction's stream to its reader.
+/// Passes the stream of one direction to its reader.
 struct Stream<'a> {
     role: &'a mut Role,
     direction: usize,

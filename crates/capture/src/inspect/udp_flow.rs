@@ -10,7 +10,7 @@ use crate::report::Connection;
 use crate::tls::keylog::KeyLog;
 use crate::wtls::{self, WtlsConnection};
 
-/// How many datagrams of something else are tried.
+/// Number of datagrams of other protocols that are searched for a handshake.
 const MAX_TRIED: u32 = 64;
 
 enum Role {
@@ -29,7 +29,7 @@ pub(super) struct UdpFlow {
     accounted_bytes: usize,
 }
 
-/// True where a datagram begins a handshake.
+/// True if a datagram begins a handshake.
 pub(super) fn begins(datagram: &[u8]) -> bool {
     dtls::begins(datagram) || wtls::begins(datagram)
 }
@@ -58,7 +58,7 @@ impl UdpFlow {
         self.accounted_bytes
     }
 
-    /// What it carries that is not looked into, where that is known.
+    /// Name of the protocol that is not decoded, if it is known.
     pub(super) fn unread(&self) -> Option<&'static str> {
         match self.role {
             Role::Open { name, .. } => name,
@@ -66,7 +66,7 @@ impl UdpFlow {
         }
     }
 
-    /// Works out how much memory is held.
+    /// Computes the memory held, in bytes.
     pub(super) fn account(&mut self) -> usize {
         let role = match &self.role {
             Role::Open { .. } => 0,
@@ -77,7 +77,7 @@ impl UdpFlow {
         self.accounted_bytes
     }
 
-    /// True where a datagram begins another handshake between the same ends.
+    /// True if a datagram begins another handshake between the same ends.
     pub(super) fn is_another(&self, datagram: &[u8]) -> bool {
         match &self.role {
             Role::Open { .. } => false,
@@ -109,7 +109,7 @@ impl UdpFlow {
             }
             self.index = *next_index;
             *next_index += 1;
-            // What went before between the two was something else.
+            // Earlier datagrams between the two ends belong to another protocol.
             self.first_ns = mark.time_ns;
             self.initiator = direction;
         }
@@ -121,7 +121,7 @@ impl UdpFlow {
         }
     }
 
-    /// Works out what a handshake that is over was, and lets go of what that was known from.
+    /// Determines the suite of a handshake that is over, and frees the data used for it.
     pub(super) fn settle(&mut self, key: &Key, sessions: &mut Sessions) {
         match &mut self.role {
             Role::Dtls(connection) if connection.wants_settling() => {
@@ -138,7 +138,7 @@ impl UdpFlow {
         }
     }
 
-    /// True once the handshake is over and known.
+    /// True once [`Self::settle`] has processed the handshake.
     pub(super) fn is_settled(&self) -> bool {
         match &self.role {
             Role::Open { .. } => false,

@@ -1,11 +1,11 @@
-//! Puts the pieces of fragmented packets together again, in bounded memory.
+//! Reassembles fragmented packets in bounded memory.
 
 use super::internet::InternetPacket;
 use std::collections::{HashMap, VecDeque};
 
-/// Most packets in pieces at a time; beyond it the oldest is given up.
+/// Limit of incomplete packets; beyond it, the oldest is dropped.
 const MAX_PACKETS: usize = 64;
-/// Largest packet: what the offset field reaches.
+/// Limit of a packet's length: the longest fragment at the highest offset.
 const MAXIMUM_BYTES: usize = 65_535 + 8 * 8192;
 const MAX_PIECES: usize = 8192;
 
@@ -25,14 +25,14 @@ struct Pieces {
     end: Option<usize>,
 }
 
-/// A whole packet: what was captured of its payload up to the first byte that was not, and its full length.
+/// A complete packet: its payload up to the first byte that was not captured, and its length on the wire.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Reassembled {
     pub(crate) payload: Vec<u8>,
     pub(crate) payload_bytes: usize,
 }
 
-/// Fragments that wait for the rest of their packet.
+/// Fragments of incomplete packets.
 #[derive(Default)]
 pub(crate) struct Reassembler {
     waiting: HashMap<Key, Pieces>,
@@ -42,7 +42,7 @@ pub(crate) struct Reassembler {
 }
 
 impl Reassembler {
-    /// Takes a fragment; returns the packet that it completes.
+    /// Adds a fragment; returns the packet that it completes.
     pub(crate) fn add(&mut self, packet: &InternetPacket<'_>) -> Option<Reassembled> {
         let fragment = packet.fragment?;
         let key = Key {
@@ -68,7 +68,7 @@ impl Reassembler {
         Some(whole)
     }
 
-    /// Packets of which not all pieces came, those still waiting included.
+    /// Number of incomplete packets, dropped and waiting ones.
     pub(crate) fn incomplete(&self) -> u64 {
         self.given_up + self.waiting.len() as u64
     }
@@ -86,7 +86,7 @@ impl Pieces {
         let place = self.pieces.partition_point(|piece| piece.0 < offset);
         let before = place.checked_sub(1).map_or(0, |index| self.pieces[index].0 + self.pieces[index].1);
         let after = self.pieces.get(place).map_or(usize::MAX, |piece| piece.0);
-        // Honest fragments never overlap (RFC 5722 drops those that do); a repeated one is a duplicate.
+        // Correct senders never send overlapping fragments (RFC 5722 drops them); a repeated one is a duplicate.
         if offset >= before && end <= after && bytes_on_wire > 0 {
             self.pieces.insert(place, (offset, bytes_on_wire, captured.to_vec()));
         }

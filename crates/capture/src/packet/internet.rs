@@ -8,7 +8,7 @@ pub(crate) struct InternetPacket<'a> {
     pub(crate) destination: u128,
     pub(crate) protocol: u8,
     pub(crate) payload: &'a [u8],
-    /// How long it was on the wire.
+    /// Length of the payload on the wire.
     pub(crate) payload_bytes: usize,
     pub(crate) fragment: Option<Fragment>,
 }
@@ -18,8 +18,8 @@ impl InternetPacket<'_> {
         self.source & !u128::from(u32::MAX) != MAPPED_PREFIX
     }
 
-    /// What an authentication header (RFC 4302) wraps, which it leaves readable; a packet without one, or with less than
-    /// one, as it is.
+    /// The packet without its authentication headers (RFC 4302), which do not encrypt the payload. Truncated headers
+    /// are kept.
     pub(crate) fn past_authentication(self) -> Self {
         let mut packet = self;
         for _ in 0..MAX_EXTENSIONS {
@@ -36,7 +36,7 @@ impl InternetPacket<'_> {
     }
 }
 
-/// Which piece of a larger packet this is.
+/// Position of a fragment in its packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fragment {
     pub(crate) identification: u32,
@@ -50,7 +50,7 @@ const ROUTING: u8 = 43;
 const FRAGMENT: u8 = 44;
 const AUTHENTICATION: u8 = 51;
 const DESTINATION: u8 = 60;
-/// Mobility, host identity, shim6: shaped like the destination options.
+/// Mobility, host identity, shim6: same format as the destination options.
 const OTHER_EXTENSIONS: [u8; 3] = [135, 139, 140];
 const MAX_EXTENSIONS: usize = 16;
 
@@ -68,7 +68,7 @@ fn version_4(packet: &[u8], original_bytes: usize) -> Option<InternetPacket<'_>>
     if header < 20 || packet.len() < header {
         return None;
     }
-    // Zero: the sender's card was to cut the packet up, and it was captured before.
+    // Zero: captured before the network card segmented the packet (segmentation offload).
     let total = match half(packet, 2)? {
         0 => original_bytes,
         total => usize::from(total).min(original_bytes),
@@ -99,7 +99,7 @@ fn version_6(packet: &[u8], original_bytes: usize) -> Option<InternetPacket<'_>>
         return None;
     }
     let total = match half(packet, 4)? {
-        // A jumbogram, or a packet captured before the card cut it up.
+        // A jumbogram, or a packet captured before segmentation offload.
         0 => original_bytes,
         length => (HEADER + usize::from(length)).min(original_bytes),
     };
@@ -132,7 +132,7 @@ fn version_6(packet: &[u8], original_bytes: usize) -> Option<InternetPacket<'_>>
         let was_fragment_header = protocol == FRAGMENT;
         protocol = *packet.get(at)?;
         at += length;
-        // Further headers of a later fragment are in the first.
+        // Further headers are part of the fragmented payload.
         if was_fragment_header && fragment.is_some() {
             break;
         }

@@ -5,16 +5,16 @@ use crate::file::Link;
 
 const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
-/// 802.1Q, 802.1ad, and the number that came before it.
+/// 802.1Q, 802.1ad, and the type that was used before 802.1ad.
 const VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
 const PPPOE_SESSION: u16 = 0x8864;
 const MPLS: u16 = 0x8847;
 const PPP_IPV4: u16 = 0x0021;
 const PPP_IPV6: u16 = 0x0057;
-/// More tags than any network stacks up.
+/// Limit of stacked tags and labels; no network uses more.
 const MAX_TAGS: usize = 8;
 
-/// Where the Internet header begins; `None` where the frame carries something else, or too little.
+/// Offset of the Internet header; `None` if the frame contains another protocol or is too short.
 pub(crate) fn internet_packet(link: Link, frame: &[u8]) -> Option<usize> {
     match link {
         Link::Ethernet => after_tag(frame, half(frame, 12)?, 14),
@@ -32,7 +32,7 @@ pub(crate) fn internet_packet(link: Link, frame: &[u8]) -> Option<usize> {
     }
 }
 
-/// The payload behind tags and labels; `kind` is the type that announced what begins at `at`.
+/// Offset of the payload after tags and labels; `kind` is the type of the header at `at`.
 fn after_tag(frame: &[u8], mut kind: u16, mut at: usize) -> Option<usize> {
     for _ in 0..MAX_TAGS {
         match kind {

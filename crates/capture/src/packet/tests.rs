@@ -3,7 +3,7 @@
 use super::internet::Fragment;
 use super::*;
 
-/// An IPv4 packet with a payload; the total length is its own.
+/// An IPv4 packet with a payload and the matching total length.
 fn version_4(protocol: u8, field: u16, payload: &[u8]) -> Vec<u8> {
     let mut packet = vec![0x45, 0];
     packet.extend_from_slice(&(20 + payload.len() as u16).to_be_bytes());
@@ -32,7 +32,7 @@ fn padding_and_snap_length_are_told_apart() {
     assert_eq!((whole.payload, whole.payload_bytes), (&b"payload"[..], 7));
     let cut = decode_internet(&packet[..23], packet.len()).unwrap();
     assert_eq!((cut.payload, cut.payload_bytes), (&b"pay"[..], 7));
-    // Offloaded to the card: no length yet.
+    // Segmentation offload: the length is zero.
     packet[2..4].fill(0);
     assert_eq!(decode_internet(&packet, packet.len()).unwrap().payload_bytes, 27);
 }

@@ -2,7 +2,7 @@
 
 use super::{half, word};
 
-/// A segment's header and what it carries.
+/// Header fields and payload of a TCP segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TcpSegment<'a> {
     pub(crate) source_port: u16,
@@ -14,11 +14,11 @@ pub(crate) struct TcpSegment<'a> {
     pub(crate) fin: bool,
     pub(crate) reset: bool,
     pub(crate) payload: &'a [u8],
-    /// How long it was on the wire.
+    /// Length of the payload on the wire.
     pub(crate) payload_bytes: usize,
 }
 
-/// A datagram's header and what it carries.
+/// Header fields and payload of a UDP datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct UdpDatagram<'a> {
     pub(crate) source_port: u16,
@@ -27,7 +27,7 @@ pub(crate) struct UdpDatagram<'a> {
     pub(crate) payload_bytes: usize,
 }
 
-/// Reads a segment of `bytes_on_wire`, of which `segment` was captured.
+/// Reads a segment of `bytes_on_wire` bytes, of which `segment` was captured.
 pub(crate) fn tcp(segment: &[u8], bytes_on_wire: usize) -> Option<TcpSegment<'_>> {
     if segment.len() < 20 {
         return None;
@@ -45,16 +45,16 @@ pub(crate) fn tcp(segment: &[u8], bytes_on_wire: usize) -> Option<TcpSegment<'_>
         fin: flags & 0x01 != 0,
         syn: flags & 0x02 != 0,
         reset: flags & 0x04 != 0,
-        // Options may lie beyond the snap length; the payload's length is known all the same.
+        // Options may lie beyond the snap length; the payload's length is still known.
         payload: segment.get(header..).unwrap_or_default(),
         payload_bytes: bytes_on_wire.checked_sub(header)?,
     })
 }
 
-/// Reads a datagram of `bytes_on_wire`, of which `datagram` was captured.
+/// Reads a datagram of `bytes_on_wire` bytes, of which `datagram` was captured.
 pub(crate) fn udp(datagram: &[u8], bytes_on_wire: usize) -> Option<UdpDatagram<'_>> {
     let claimed = usize::from(half(datagram, 4)?);
-    // Zero is a jumbogram's (RFC 2675).
+    // Zero: a jumbogram (RFC 2675).
     let total = if claimed == 0 { bytes_on_wire } else { claimed.min(bytes_on_wire) };
     let payload_bytes = total.checked_sub(8)?;
     let payload = datagram.get(8..)?;

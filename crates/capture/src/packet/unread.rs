@@ -9,7 +9,7 @@ const GTP_USER_PORT: u16 = 2152;
 const GTP_CONTROL_PORT: u16 = 2123;
 const QUIC_1: u32 = 1;
 const QUIC_2: u32 = 0x6b33_43cf;
-/// Versions of mvfst (faceb000 to faceb00f) and of gQUIC that have the long header (Q046 to Q050, T050, T051).
+/// Versions of mvfst (faceb000 to faceb00f) and of gQUIC with the long header (Q046, Q050, T050, T051).
 const MVFST: u32 = 0xface_b000;
 const GOOGLE: [u32; 4] = [
     u32::from_be_bytes(*b"Q046"),
@@ -51,15 +51,15 @@ pub(crate) fn datagram_name(datagram: &UdpDatagram<'_>) -> Option<&'static str> 
     if to(GENEVE_PORT) && matches!(payload, [0..=0x3f, _, 0x65, 0x58, ..] | [0..=0x3f, _, 0x08, 0, ..]) {
         return Some("Geneve");
     }
-    // 3GPP TS 29.281 and 29.274: version 1 without a prime for user data, 1 or 2 for control.
+    // 3GPP TS 29.281 and 29.274: version 1 of GTP (not GTP') for user data, 1 or 2 for control.
     if to(GTP_USER_PORT) && matches!(payload, [0x30..=0x37, _, _, _, ..]) {
         return Some("GTP-U");
     }
     (to(GTP_CONTROL_PORT) && matches!(payload, [0x30..=0x5f, _, _, _, ..])).then_some("GTP-C")
 }
 
-/// RFC 7348 section 5: of the flags, only that of a valid network identifier may be set; with the extension for group
-/// policies (draft-smith-vxlan-group-policy section 2.1), its three flags and the group as well.
+/// RFC 7348 section 5: only the flag of a valid network identifier may be set; with the extension for group policies
+/// (draft-smith-vxlan-group-policy section 2.1), also its three flags and the group.
 fn is_vxlan(payload: &[u8]) -> bool {
     match payload {
         [0x08, 0, 0, 0, _, _, _, 0, ..] => true,

@@ -1,4 +1,4 @@
-//! What kinds of keys a chain of X.509 certificates has (RFC 5280), read without trust in any length.
+//! Determines the kinds of keys in a chain of X.509 certificates (RFC 5280). No length field is trusted.
 
 use super::root::{Chain, ProtocolFamily, Root, rsa};
 use shakedown_trace::suite::Curve;
@@ -17,7 +17,7 @@ const EC_KEY: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01];
 const ECDSA: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04];
 const ED25519: &[u8] = &[0x2b, 0x65, 0x70];
 
-/// 1.2.840.10045.3, curves of X9.62: a prime field's (1) or a binary one's (0), and their number.
+/// 1.2.840.10045.3, curves of X9.62: over a prime field (1) or a binary one (0), and their number.
 const X962: [(&[u8], &str); 3] = [(&[1, 1], "prime192v1"), (&[1, 7], "prime256v1"), (&[0, 1], "c2pnb163v1")];
 const X962_ARC: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 3];
 
@@ -72,11 +72,11 @@ fn named_curve(object: &[u8]) -> Option<Curve> {
     Curve::from_openssl(table.iter().find(|row| row.0 == last)?.1)
 }
 
-/// DER values one after the other.
+/// Consecutive DER values.
 struct Values<'a>(&'a [u8]);
 
 impl<'a> Values<'a> {
-    /// The next value: tag, content, and the value as a whole.
+    /// The next value: tag, content, and the whole encoding.
     fn next(&mut self) -> Option<(u8, &'a [u8], &'a [u8])> {
         let (&[tag, first], rest) = self.0.split_first_chunk::<2>()?;
         let (length, rest) = match first {
@@ -128,7 +128,7 @@ impl<'a> Certificate<'a> {
         Some(Self { issuer, subject, key_algorithm, key, signature_algorithm, signature })
     }
 
-    /// The key in the words of suite names.
+    /// The key as spelled in suite names.
     fn key_name(&self) -> Option<String> {
         let mut algorithm = Values(self.key_algorithm);
         let object = algorithm.expect(OBJECT)?;
@@ -172,13 +172,13 @@ impl<'a> Certificate<'a> {
     }
 }
 
-/// The RSA key that made a signature of this size. Its exponent is taken for the certified key's, if that is
-/// as large.
+/// The RSA key that made a signature of this size. Its exponent is assumed to be that of the certified key, if both
+/// keys have the same size.
 pub(super) fn rsa_issuer(bits: usize, own: &str) -> Root {
     Root::Rsa { bits, small_exponent: own == rsa(bits, true) }
 }
 
-/// An RSA key in the words of suite names.
+/// An RSA key as spelled in suite names.
 pub(super) fn rsa_name(modulus: &[u8], exponent: &[u8]) -> String {
     rsa(bits(modulus) as usize, significant(exponent) == [3])
 }
@@ -195,18 +195,18 @@ fn post_quantum(object: &[u8]) -> Option<String> {
     (arc == DSA_SHA2).then(|| format!("mldsa{set}"))
 }
 
-/// What a Certificate message showed.
+/// The content of a Certificate message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Presented {
-    /// No certificate: a client that has none.
+    /// No certificate, from a client that has none.
     Nothing,
     Keys(Box<Chain>),
-    /// Something that cannot be determined.
+    /// Keys that cannot be determined.
     Unclear,
 }
 
 impl Presented {
-    /// Reads a Certificate message, of TLS 1.3 where `modern`.
+    /// Reads a Certificate message, in the format of TLS 1.3 if `modern`.
     pub(crate) fn read(body: &[u8], modern: bool) -> Self {
         match chain(body, modern) {
             Some(chain) if chain.is_empty() => Self::Nothing,
@@ -238,7 +238,7 @@ fn chain(body: &[u8], modern: bool) -> Option<Vec<&[u8]>> {
     Some(chain)
 }
 
-/// What was sent, and the root that was not.
+/// The keys that were sent, and the inferred root.
 pub(super) fn describe(chain: &[&[u8]], family: ProtocolFamily) -> Option<Chain> {
     let certificates = chain.iter().map(|der| Certificate::read(der)).collect::<Option<Vec<_>>>()?;
     let mut names = certificates.iter().map(Certificate::key_name).collect::<Option<Vec<_>>>()?;
@@ -247,7 +247,7 @@ pub(super) fn describe(chain: &[&[u8]], family: ProtocolFamily) -> Option<Chain>
         let root = last.issuer(names.last()?, family)?;
         return Some(Chain::new(names, root));
     }
-    // A root that was sent all the same is the trusted one; a lone one is its own.
+    // A self-signed last certificate is the root; if it is the only one, it is also the leaf.
     let root =
         Root::Known(if names.len() == 1 { names.last()?.clone() } else { names.pop()? }.into_boxed_str());
     Some(Chain::new(names, root))

@@ -1,13 +1,13 @@
-//! The key of a chain's root, which is not sent: what it may be, going by the last signature.
+//! Infers the key of a chain's root, which is not sent, from the last signature.
 //!
-//! A signature's length shows the size of its key. The exponent of an RSA key stays unknown; of
-//! several curves of one size it is the certified key's own that is taken, else the usual one. Where another is as
-//! likely, a remark says so; but no root of TLS is doubted that is taken for a key as nearly all roots are: a
-//! NIST curve over a prime field, or RSA with the exponent 65537.
+//! The length of a signature shows the size of its key. The exponent of an RSA key stays unknown. Among several
+//! curves of one size, the curve of the certified key is assumed, or else the usual one. A remark names the
+//! alternatives, unless the assumed root is what nearly all roots of TLS are: a NIST curve over a prime field, or
+//! RSA in a chain without exponents of 3.
 
 use shakedown_trace::suite::Curve;
 
-/// Which curves may be met.
+/// The protocol family, which determines the possible curves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProtocolFamily {
     Tls,
@@ -30,19 +30,19 @@ impl ProtocolFamily {
     }
 }
 
-/// What made the last signature.
+/// The key that made the last signature.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Root {
-    /// A key that is known, in the words of suite names.
+    /// A known key, as spelled in suite names.
     Known(Box<str>),
-    /// An RSA key of this size, and whether its exponent is taken for 3.
+    /// An RSA key of this size, and whether its exponent is assumed to be 3.
     Rsa { bits: usize, small_exponent: bool },
     /// One of these curves, the likeliest first; never empty.
     Curves { family: ProtocolFamily, candidates: Vec<Curve>, hint: Option<Curve> },
 }
 
 impl Root {
-    /// A key that made an ECDSA signature of which the greater number has N bits.
+    /// The key of an ECDSA signature whose larger number has `longest_bits` bits.
     pub(crate) fn of_ecdsa(
         family: ProtocolFamily,
         longest_bits: usize,
@@ -55,7 +55,7 @@ impl Root {
                 && (longest_bits..=longest_bits + 16).contains(&order)
         };
         let mut candidates: Vec<Curve> = Curve::all().filter(near).collect();
-        // Both numbers seldom begin with zeros: seven in each, once in 16,000 signatures.
+        // Both numbers rarely begin with zeros: seven in each, in one of 16,000 signatures.
         let least = candidates.iter().map(|curve| order_bits(*curve)).min()?;
         candidates.retain(|curve| order_bits(*curve) < least + 7);
         candidates.sort_by_key(|curve| order_bits(*curve));
@@ -64,7 +64,7 @@ impl Root {
 }
 
 impl Root {
-    /// What both may be.
+    /// The root that is possible for both.
     fn shared(&self, other: &Self) -> Option<Self> {
         match (self, other) {
             (Self::Known(name), other) | (other, Self::Known(name)) => {
@@ -90,15 +90,15 @@ impl Root {
     }
 }
 
-/// An RSA key in the words of suite names.
+/// An RSA key as spelled in suite names.
 pub(super) fn rsa(bits: usize, small_exponent: bool) -> String {
     format!("rsa{bits}{}", if small_exponent { "e3" } else { "" })
 }
 
-/// A chain as it was sent, and the root that was not.
+/// A chain as sent, and its root, which was not sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Chain {
-    /// Keys in the words of suite names, leaf first.
+    /// Keys as spelled in suite names, leaf first.
     sent: Vec<String>,
     root: Root,
 }
@@ -118,7 +118,7 @@ impl Chain {
         size_of::<Self>() + self.sent.capacity() * size_of::<String>() + names + root
     }
 
-    /// Takes the root's curve for the one that the client says it trusts, if it names just one that fits.
+    /// Prefers a root on a curve that the client trusts, if exactly one of the possible curves is trusted.
     pub(super) fn prefer(&mut self, trusted: &[Curve]) {
         if let Root::Curves { candidates, hint, .. } = &mut self.root {
             let mut named = candidates.iter().filter(|curve| trusted.contains(curve));
@@ -126,7 +126,7 @@ impl Chain {
         }
     }
 
-    /// What this and the other side's chain are, if the same: both roots have the same kind of key.
+    /// The common description of both sides' chains, if their keys are equal and their roots can be.
     pub(super) fn shared(mut self, other: &Self) -> Option<Self> {
         if self.sent != other.sent {
             return None;
@@ -148,7 +148,7 @@ impl Chain {
         format!("{}@{root}", self.sent.join("@"))
     }
 
-    /// What a reader should know of the root before believing its name.
+    /// The possible alternatives to the assumed root.
     pub(super) fn remark(&self) -> Option<String> {
         match &self.root {
             Root::Known(_) => None,
@@ -188,8 +188,8 @@ impl Chain {
     }
 }
 
-/// The bits of the numbers in a curve's signatures: its order lies about two to that power. (An order that
-/// begins with a one and many zeros has a bit more, which no number below it is ever seen to use.)
+/// Bits of the numbers in a curve's signatures. (An order just above a power of two has one more bit, which
+/// practically no number below it uses.)
 pub(super) fn order_bits(curve: Curve) -> usize {
     let field = usize::from(curve.field_bits());
     match curve.name() {

@@ -14,7 +14,7 @@ fn name(negotiation: &Negotiation, seen: &[Seen]) -> Option<String> {
     tls_suite(negotiation, seen, 0, Some(false)).map(|found| found.suite.to_string())
 }
 
-/// What a Certificate message of TLS 1.2 with these certificates contains.
+/// The content of a TLS 1.2 Certificate message with these certificates.
 #[cfg(feature = "decrypt")]
 fn certificate_message(ders: &[Vec<u8>]) -> Presented {
     let three = |length: usize| [(length >> 16) as u8, (length >> 8) as u8, length as u8];
@@ -30,7 +30,7 @@ fn self_signed(key: &Key) -> Vec<u8> {
     signed(key, "someone", key)
 }
 
-/// A certificate of a key of someone's.
+/// A certificate for `key`, signed by the key `by` of `issuer`.
 #[cfg(feature = "decrypt")]
 fn signed(key: &Key, issuer: &str, by: &Key) -> Vec<u8> {
     let name = |text| {
@@ -108,7 +108,7 @@ fn keys_are_read_from_certificates() {
     negotiation.note_key_exchange(&[3, 0, 29]);
     negotiation.presented[1] = Some(certificate_message(std::slice::from_ref(&curve)));
     assert_eq!(name(&negotiation, &[]).as_deref(), Some("tls1.2/ecdhe_ecdsa+x25519/p384/server"));
-    // Asked for a certificate, the client presents none, then one of the same kind, then another's.
+    // The client presents no certificate, then one with the same kind of key, then one with another kind.
     let request = Seen {
         direction: 1,
         name: Name::Known(MessageName::CertificateRequest),
@@ -149,7 +149,7 @@ fn every_curve_is_read_from_its_certificate() {
         let mut order = openssl::bn::BigNum::new().unwrap();
         group.order(&mut order, &mut openssl::bn::BigNumContext::new().unwrap()).unwrap();
         let next = order.to_vec().iter().take(2).fold(0_u32, |all, &byte| all << 8 | u32::from(byte));
-        // What begins with a one and zeros is no longer than the power of two.
+        // An order just above a power of two has one more bit than the numbers below it.
         let excess = i32::from(next.is_power_of_two());
         assert_eq!(root::order_bits(curve) as i32, order.num_bits() - excess, "{}", curve.name());
     }

@@ -14,7 +14,7 @@ use shakedown_wtls::{
     EncodedRsaKey, KeyExchangeFamily as Family, KeyExchangeId, ParameterSpecifier, SignatureAlgorithm,
 };
 
-/// The suite of a WTLS handshake, if it showed everything that the name says.
+/// The suite of a WTLS handshake, if all parts of the name were seen.
 pub(crate) fn wtls_suite(connection: &WtlsConnection, seen: &[Seen], client: usize) -> Option<NamedSuite> {
     if connection.is_resumed()? {
         return None;
@@ -25,7 +25,7 @@ pub(crate) fn wtls_suite(connection: &WtlsConnection, seen: &[Seen], client: usi
     let mut remark = None;
     let proposed = connection.server_key_exchange.as_deref();
     let proposed = proposed.and_then(|body| ServerKeyExchange::decode(family, body).ok());
-    // The server may propose another group than the one that the client's entry names.
+    // The server may propose another group than that of the client's entry.
     let parameters = match &proposed {
         Some(proposed) if !proposed.parameters.is_none() => &proposed.parameters,
         _ => &chosen.parameters,
@@ -76,7 +76,7 @@ pub(crate) fn wtls_suite(connection: &WtlsConnection, seen: &[Seen], client: usi
     Some(NamedSuite { suite: parts.suite("wtls")?, remark })
 }
 
-/// The curves of the roots that the client says it trusts to sign keys of elliptic curves.
+/// The curves of the trusted roots that the client lists for ECDH_ECDSA.
 fn curves(trusted: &[KeyExchangeId]) -> Vec<Curve> {
     let trusted = trusted.iter().filter(|entry| entry.family() == Some(Family::EcdhEcdsa));
     trusted.filter_map(|entry| curve(&entry.parameters)).collect()
@@ -87,7 +87,7 @@ fn rsa_key(key: &EncodedRsaKey) -> Option<String> {
     Some(rsa_name(modulus, exponent))
 }
 
-/// A curve by its number, or where it has none by its parameters.
+/// A curve by its number, or by its parameters if it has none.
 fn curve(parameters: &ParameterSpecifier) -> Option<Curve> {
     Curve::from_name(parameters.curve(false).ok()?.short_name())
 }
@@ -116,7 +116,7 @@ fn describe(body: &[u8]) -> Option<Chain> {
     let root = match last.fields().signature_algorithm {
         SignatureAlgorithm::RsaSha => rsa_issuer(signature.len() * 8, names.last()?),
         SignatureAlgorithm::EcdsaSha => {
-            // Each half is as long as the order: about the field, or a byte more.
+            // Each half is as long as the curve's order.
             let (first, second) = signature.split_at(signature.len() / 2);
             let longest = bits(first).max(bits(second));
             let fits = |curve: Curve| {

@@ -3,7 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// What was delivered: bytes, `None` for missing ones, and the packet that brought each.
+/// The delivered bytes (`None` for missing ones) and the packet of each.
 #[derive(Default)]
 struct Stream {
     bytes: Vec<Option<u8>>,
@@ -122,7 +122,7 @@ fn keep_alive_is_no_retransmission() {
 }
 
 proptest! {
-    /// However a stream is cut, shuffled and repeated: it comes out whole, once and in order.
+    /// A stream that is split, shuffled and repeated is delivered completely, once and in order.
     #[test]
     fn any_order_gives_the_stream(
         data in proptest::collection::vec(any::<u8>(), 1..400),
@@ -139,7 +139,7 @@ proptest! {
             let (one, other) = (one % data.len(), other % data.len());
             (one.min(other), one.max(other) + 1)
         }));
-        // A shuffle by a small generator.
+        // A shuffle with a small generator.
         let mut state = order | 1;
         for index in (1..pieces.len()).rev() {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -1,4 +1,4 @@
-//! What is printed of an alert.
+//! Names of alerts.
 
 pub(crate) fn description(number: u8) -> String {
     shakedown_trace::alert::registered_name(number).map_or_else(|| format!("alert {number}"), str::to_owned)

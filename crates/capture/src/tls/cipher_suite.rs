@@ -1,12 +1,12 @@
-//! Cipher suites: their registered names, and what the names say about record protection.
+//! Cipher suites: their registered names, and the record protection that the names describe.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-/// The registry: number and name a line.
+/// The registry: one number and name per line.
 const REGISTRY: &str = include_str!("../../data/cipher_suites.txt");
 
-/// The registered name of a cipher suite, or its number where it has none.
+/// The registered name of a cipher suite, or its number if it has none.
 pub(crate) fn name(number: u16) -> String {
     registered_name(number).map_or_else(|| format!("0x{number:04x}"), str::to_owned)
 }
@@ -20,7 +20,7 @@ pub(crate) fn registered_name(number: u16) -> Option<&'static str> {
     names.get(&number).copied()
 }
 
-/// Hash functions that protocols name.
+/// Hash functions of cipher suites.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hash {
     Md5,
@@ -40,7 +40,7 @@ impl Hash {
     }
 }
 
-/// How a cipher works on records.
+/// How a cipher protects records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     Null,
@@ -51,7 +51,7 @@ pub(crate) enum Mode {
     Authenticated {
         tag_bytes: usize,
         ccm: bool,
-        /// Up to TLS 1.2, part of the nonce is sent in the record. Otherwise it is the record number, masked.
+        /// Up to TLS 1.2, part of the nonce is sent in the record. Otherwise the nonce is the IV XOR the record number.
         explicit_nonce: bool,
     },
 }
@@ -61,9 +61,9 @@ pub(crate) struct Protection {
     pub(crate) algorithm: &'static str,
     pub(crate) mode: Mode,
     pub(crate) key_bytes: usize,
-    /// Of HMAC; `None` with authenticated encryption.
+    /// Hash of HMAC; `None` with authenticated encryption.
     pub(crate) mac: Option<Hash>,
-    /// Of the key derivation from TLS 1.2 on.
+    /// Hash of the key derivation, from TLS 1.2 on.
     pub(crate) derivation: Hash,
 }
 
@@ -114,10 +114,10 @@ const CIPHERS: [(&str, &str, usize, Mode); 25] = {
     ]
 };
 
-/// What a suite's name says; `None` for suites that cannot be undone here (export, GOST, Camellia-GCM).
+/// The record protection of a suite; `None` if it cannot be decrypted here (export, GOST, Camellia-GCM).
 pub(crate) fn protection(number: u16) -> Option<Protection> {
     let name = registered_name(number)?;
-    // TLS 1.3's names have no key exchange.
+    // Names of TLS 1.3 suites contain no key exchange.
     let (exchange, cipher) = name.split_once("_WITH_").unwrap_or(("", name.strip_prefix("TLS_")?));
     if exchange.contains("EXPORT") {
         return None;

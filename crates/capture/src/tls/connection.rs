@@ -1,4 +1,4 @@
-//! One TLS connection over a stream: from records to messages, opened where the key log has its secrets.
+//! Converts the records of a TLS connection to messages, decrypted if the key log has the secrets.
 
 use super::handshake::{Message, MessageReader, NEW_SESSION_TICKET};
 use super::keylog::{KeyLog, Label};
@@ -9,11 +9,11 @@ use crate::message::{Name, Problems, Seen, SeenAlert, Span, push_alert, push_mes
 use shakedown_trace::MessageName;
 use std::collections::VecDeque;
 
-/// Most bytes of records that wait for both hello messages.
+/// Limit of the bytes of records that wait for both hello messages.
 const MAX_WAITING_BYTES: usize = 1 << 18;
-/// About what a cipher's state takes.
+/// Approximate memory of a cipher's state.
 const DECRYPTOR_BYTES: usize = 1024;
-/// Most undecrypted records remembered in a direction: the handshake is among the first.
+/// Limit of remembered undecrypted records per direction; the handshake is among the first.
 const MAX_UNDECRYPTED: usize = 48;
 
 /// A record that could not be decrypted.
@@ -23,7 +23,7 @@ pub(crate) struct Undecrypted {
     pub(crate) span: Span,
 }
 
-/// Which of TLS 1.3's secrets protects a direction.
+/// The TLS 1.3 secret that protects a direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Stage {
     #[default]
@@ -40,7 +40,7 @@ pub(crate) struct Direction {
     /// Records that wait until it is known how to read them.
     waiting: VecDeque<Record<'static>>,
     waiting_bytes: usize,
-    /// Up to TLS 1.2: ChangeCipherSpec has passed.
+    /// Up to TLS 1.2: ChangeCipherSpec was seen.
     protected: bool,
     finished: bool,
     legacy: Option<Box<LegacyDecryptor>>,
@@ -61,14 +61,14 @@ pub(crate) struct TlsConnection {
     pub(crate) seen: Vec<Seen>,
     pub(crate) alerts: Vec<SeenAlert>,
     pub(crate) problems: Problems,
-    /// Waiting for a hello that does not come is over.
+    /// True once records no longer wait for a missing hello.
     gave_up: bool,
-    /// Whether the key log knows the connection; `None` until both hellos are there.
+    /// Whether the key log has secrets of the connection; `None` while records wait for the hellos.
     has_secrets: Option<bool>,
 }
 
 impl TlsConnection {
-    /// `begun` says of which directions the first byte is at hand; the others start in the middle.
+    /// `begun`: whether the first byte of each direction was captured; other directions start in the middle.
     pub(crate) fn new(begun: [bool; 2]) -> Self {
         let mut connection = Self::default();
         for (direction, begun) in connection.directions.iter_mut().zip(begun) {
@@ -92,7 +92,7 @@ impl TlsConnection {
         directions.sum::<usize>() + self.negotiation.held_bytes() + self.seen.capacity() * size_of::<Seen>()
     }
 
-    /// Takes the next piece of a direction's stream.
+    /// Reads the next piece of a direction's stream.
     pub(crate) fn read(&mut self, keys: &KeyLog, direction: usize, mut input: Input<'_>) {
         let mut reader = std::mem::take(&mut self.directions[direction].reader);
         loop {
@@ -118,7 +118,7 @@ impl TlsConnection {
         }
     }
 
-    /// No more will come.
+    /// Finishes the connection when no more data will come.
     pub(crate) fn end(&mut self, keys: &KeyLog) {
         self.give_up(keys);
         if !keys.is_empty() && self.has_secrets == Some(false) && self.negotiation.is_tls_1_3() {
@@ -133,7 +133,7 @@ impl TlsConnection {
         }
     }
 
-    /// True where the handshake is over and its suite has not been worked out, or tickets came since.
+    /// True if the handshake is over, and its suite is not determined yet or new tickets were issued.
     pub(crate) fn wants_settling(&self) -> bool {
         self.is_over() && (!self.negotiation.settled || !self.negotiation.issued.is_empty())
     }
@@ -188,7 +188,7 @@ impl TlsConnection {
         }
     }
 
-    /// Stops waiting for hellos: what waits is read as far as possible.
+    /// Stops waiting for hellos; the waiting records are read as far as possible.
     fn give_up(&mut self, keys: &KeyLog) {
         self.gave_up = true;
         self.negotiation.give_up();
@@ -226,7 +226,7 @@ impl TlsConnection {
             HANDSHAKE if record.version_2 => self.version_2(direction, record),
             HANDSHAKE => {
                 let slot = &mut self.directions[direction];
-                // After a loss, what looks like nonsense is what follows a ChangeCipherSpec that was lost.
+                // After a loss, a record that is no message is assumed to follow a lost ChangeCipherSpec.
                 if slot.lossy && !slot.messages.is_within_message() && !modern && !is_message(&record.body) {
                     slot.protected = true;
                 }
@@ -272,7 +272,7 @@ impl TlsConnection {
         push_alert(&mut self.alerts, direction, record.span.end, content.as_deref());
     }
 
-    /// Handshake content in the clear.
+    /// Reads plaintext handshake content.
     fn messages(&mut self, keys: &KeyLog, direction: usize, record: &Record<'_>, plain: &[u8]) {
         let mut messages = Vec::new();
         if self.directions[direction].messages.read(record, plain, &mut messages).is_err() {
@@ -321,14 +321,14 @@ impl TlsConnection {
         }
     }
 
-    /// A secret of TLS 1.3 protects a direction from here.
+    /// Switches a direction to another TLS 1.3 secret.
     fn enter(&mut self, keys: &KeyLog, direction: usize, stage: Stage, label: Label) {
         let slot = &mut self.directions[direction];
         slot.modern = self.negotiation.modern_decryptor(keys, label);
         slot.stage = stage;
     }
 
-    /// A handshake record after ChangeCipherSpec, up to TLS 1.2.
+    /// Reads a handshake record after ChangeCipherSpec, up to TLS 1.2.
     fn protected_legacy(&mut self, keys: &KeyLog, direction: usize, record: &Record<'_>) {
         let slot = &mut self.directions[direction];
         let lossy = slot.lossy;
@@ -357,11 +357,11 @@ impl TlsConnection {
             slot.undecrypted_after_handshake += record.wire_bytes as u64;
             return;
         }
-        // What follows ChangeCipherSpec is Finished (RFC 5246 section 7.4.9).
+        // The message after ChangeCipherSpec is Finished (RFC 5246 section 7.4.9).
         self.push_record(direction, record, Name::Known(MessageName::Finished), false);
     }
 
-    /// An encrypted record of TLS 1.3.
+    /// Reads an encrypted record of TLS 1.3.
     fn protected_modern(&mut self, keys: &KeyLog, direction: usize, record: &Record<'_>) {
         let is_client = self.negotiation.client == Some(direction);
         if self.directions[direction].stage == Stage::Start && self.has_secrets == Some(true) {
@@ -378,7 +378,7 @@ impl TlsConnection {
         }
         let mut opened = self.open_modern(direction, record);
         if opened.is_none() && self.directions[direction].stage == Stage::Early {
-            // The server refused early data: what follows is the handshake.
+            // The server rejected early data: the record belongs to the handshake.
             let early = self.directions[direction].modern.take();
             self.directions[direction].modern =
                 self.negotiation.modern_decryptor(keys, Label::ClientHandshakeTraffic);
@@ -430,7 +430,7 @@ impl TlsConnection {
         }
     }
 
-    /// A record that is a message of its own.
+    /// Adds a record that is reported as one message.
     fn push_record(&mut self, direction: usize, record: &Record<'_>, name: Name, after_handshake: bool) {
         let bytes = record.wire_bytes as u64;
         self.push(Seen { direction, name, bytes, span: record.span, after_handshake });
@@ -441,14 +441,14 @@ impl TlsConnection {
     }
 }
 
-/// True where a whole hello message begins here.
+/// True if a complete hello message begins here.
 fn is_hello(body: &[u8]) -> bool {
     let &[1 | 2, high, middle, low, 3, ..] = body else { return false };
     let length = usize::from(high) << 16 | usize::from(middle) << 8 | usize::from(low);
     length + 4 <= body.len()
 }
 
-/// True where a message header may begin here.
+/// True if a message header may begin here.
 fn is_message(body: &[u8]) -> bool {
     matches!(body, [kind, 0 | 1, _, _, ..] if MessageName::from_tls(*kind).is_some())
 }

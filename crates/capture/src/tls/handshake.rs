@@ -1,12 +1,12 @@
-//! Cuts the content of handshake records into messages, and shares out record overhead among them.
+//! Splits the content of handshake records into messages, and attributes record overhead to them.
 
 use super::record::Record;
 use crate::message::{Mark, Span};
 
 const HEADER_BYTES: usize = 4;
-/// Larger messages are believed to be there, but not kept.
+/// Bodies of larger messages are not kept.
 const MAXIMUM_KEPT_BYTES: usize = 1 << 18;
-/// Larger ones are not believed: the longest chains of certificates are far below.
+/// Larger messages are rejected; the longest certificate chains are far smaller.
 const MAXIMUM_BYTES: usize = 1 << 22;
 
 pub(crate) const CLIENT_HELLO: u8 = 1;
@@ -15,7 +15,7 @@ pub(crate) const NEW_SESSION_TICKET: u8 = 4;
 pub(crate) const CERTIFICATE: u8 = 11;
 pub(crate) const SERVER_KEY_EXCHANGE: u8 = 12;
 
-/// Types of which the content matters.
+/// Types whose content is used.
 fn is_kept(kind: u8) -> bool {
     matches!(kind, CLIENT_HELLO | SERVER_HELLO | NEW_SESSION_TICKET | CERTIFICATE | SERVER_KEY_EXCHANGE)
 }
@@ -23,9 +23,9 @@ fn is_kept(kind: u8) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Message {
     pub(crate) kind: u8,
-    /// Without the header; `None` where it is not needed, not captured or too long.
+    /// Without the header; `None` if it is not needed, not captured or too long.
     pub(crate) body: Option<Vec<u8>>,
-    /// With its part of record overhead.
+    /// Bytes on the wire, including the message's share of record overhead.
     pub(crate) bytes: u64,
     pub(crate) span: Span,
 }
@@ -38,7 +38,7 @@ pub(crate) struct NotMessages;
 struct Partial {
     header: [u8; HEADER_BYTES],
     have: usize,
-    /// Bytes of the body that are still to come; meaningful with a whole header.
+    /// Bytes of the body that are still to come; valid once the header is complete.
     remaining: usize,
     body: Option<Vec<u8>>,
     bytes: u64,
@@ -46,7 +46,7 @@ struct Partial {
 }
 
 impl Partial {
-    /// True where this message fills the content, or goes on behind it.
+    /// True if this message fills the content, or continues after it.
     fn reaches(&self, plain: &[u8]) -> bool {
         let taken = (HEADER_BYTES - self.have).min(plain.len());
         let mut header = self.header;
@@ -77,11 +77,11 @@ impl MessageReader {
         self.partial.is_some()
     }
 
-    /// Takes a record, whose content is `plain`; appends the messages that end in it.
+    /// Reads a record with the content `plain`; appends the messages that end in it.
     ///
     /// # Errors
-    /// [`NotMessages`] where a message header is implausible or was not captured; the reader then starts
-    /// afresh with the next record.
+    /// [`NotMessages`] if a message header is implausible or was not captured; the reader then restarts
+    /// with the next record.
     pub(crate) fn read(
         &mut self,
         record: &Record<'_>,
@@ -90,7 +90,7 @@ impl MessageReader {
     ) -> Result<(), NotMessages> {
         let mut overhead = record.wire_bytes.saturating_sub(plain.len()) as u64;
         let mut at = 0;
-        // Where no message begins, the one that goes on bears the overhead.
+        // If no message begins in the record, the overhead is attributed to the one that continues.
         if let Some(partial) = &mut self.partial
             && partial.reaches(plain)
         {

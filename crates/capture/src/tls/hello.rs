@@ -12,7 +12,7 @@ const KEY_SHARE: u16 = 51;
 
 /// Drafts of TLS 1.3 are numbered from here (draft-ietf-tls-tls13-18 section 4.2.1).
 pub(super) const DRAFT_VERSIONS: u16 = 0x7f00;
-/// Draft 22 gave ServerHello the shape of TLS 1.2's again.
+/// Draft 21; from draft 22 on, ServerHello has the format of TLS 1.2 again.
 const LAST_SHORT_DRAFT: u16 = 0x7f15;
 
 /// SHA-256 of "HelloRetryRequest" (RFC 8446 section 4.1.3).
@@ -21,21 +21,21 @@ const RETRY_RANDOM: [u8; 32] = [
     0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
 ];
 
-/// Identities of pre-shared keys in a ClientHello that are looked at.
+/// Limit of pre-shared key identities that are read from a ClientHello.
 const MAX_IDENTITIES: usize = 8;
 
 #[derive(Clone, Copy, Debug, Hash, PartialEq, Eq)]
 pub(crate) enum SessionName<'a> {
-    /// The identifier that a server gave it.
+    /// The identifier that the server assigned.
     Id(&'a [u8]),
-    /// What the server would rather have the client keep.
+    /// A ticket, which the client stores instead of the server.
     Ticket(&'a [u8]),
-    /// WTLS: an identifier, short enough to need the server's address.
+    /// WTLS: the server's address and port, and the identifier, which is too short to be unique.
     Local(u128, u16, &'a [u8]),
 }
 
 impl SessionName<'_> {
-    /// A digest, which takes less room than a ticket.
+    /// A digest, which needs less memory than a ticket.
     pub(crate) fn digest(self) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.hash(&mut hasher);
@@ -47,7 +47,7 @@ impl SessionName<'_> {
     }
 }
 
-/// Reads a message's fields in order; `None` as soon as one is not there.
+/// Reads a message's fields in order; `None` if the message is too short.
 pub(crate) struct Fields<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Fields<'a> {
@@ -65,7 +65,7 @@ impl<'a> Fields<'a> {
         self.take(2).map(|bytes| u16::from_be_bytes([bytes[0], bytes[1]]))
     }
 
-    /// A vector with its length in N bytes before it.
+    /// A vector that follows its length of `length_bytes` bytes.
     pub(crate) fn vector(&mut self, length_bytes: usize) -> Option<&'a [u8]> {
         let length = self.take(length_bytes)?.iter().fold(0, |length, &byte| length << 8 | usize::from(byte));
         self.take(length)
@@ -75,41 +75,41 @@ impl<'a> Fields<'a> {
         self.take(32)?.try_into().ok()
     }
 
-    /// Types and contents of extensions, which end the message and may be left out.
+    /// Types and contents of the optional extensions at the end of the message.
     fn extensions(&mut self) -> impl Iterator<Item = (u16, &'a [u8])> + use<'a> {
         let mut rest = Fields(self.vector(2).unwrap_or_default());
         std::iter::from_fn(move || Some((rest.half()?, rest.vector(2)?)))
     }
 }
 
-/// What a ClientHello says.
+/// Fields of a ClientHello; sessions, tickets and identities as digests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ClientHello {
     pub(crate) random: [u8; 32],
     pub(crate) session: Option<u64>,
-    /// The same by its ticket (RFC 5077).
+    /// The offered ticket (RFC 5077).
     pub(crate) ticket: Option<u64>,
-    /// TLS 1.3: tickets and other names of pre-shared keys, the first few.
+    /// TLS 1.3: the first identities of pre-shared keys.
     pub(crate) identities: Vec<u64>,
     pub(crate) server_name: Option<Box<str>>,
     pub(crate) early_data: bool,
 }
 
-/// What a ServerHello (or HelloRetryRequest) says.
+/// Fields of a ServerHello (or HelloRetryRequest).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ServerHello {
-    /// The version agreed on, as the protocol numbers it.
+    /// The negotiated version, as on the wire.
     pub(crate) version: u16,
     pub(crate) random: [u8; 32],
     pub(crate) session: Option<u64>,
     pub(crate) cipher_suite: u16,
     pub(crate) compressed: bool,
     pub(crate) encrypt_then_mac: bool,
-    /// TLS 1.3: the server chose a key that both held.
+    /// TLS 1.3: the server selected a pre-shared key.
     pub(crate) pre_shared_key: bool,
-    /// TLS 1.3: which of the client's it was.
+    /// TLS 1.3: index of the selected identity.
     pub(crate) identity: u16,
-    /// TLS 1.3: the group of the exchange.
+    /// TLS 1.3: the group of the key exchange.
     pub(crate) group: Option<u16>,
     pub(crate) is_retry: bool,
 }
@@ -139,7 +139,7 @@ pub(crate) fn client_hello(body: &[u8], datagram: bool) -> Option<ClientHello> {
     Some(hello)
 }
 
-/// A ClientHello in SSL 2.0's format: version, three lengths, then what they measure.
+/// A ClientHello in SSL 2.0's format: version, three lengths, and the fields with these lengths.
 pub(crate) fn client_hello_version_2(body: &[u8]) -> Option<ClientHello> {
     let mut fields = Fields(body);
     fields.take(3)?;
@@ -147,7 +147,7 @@ pub(crate) fn client_hello_version_2(body: &[u8]) -> Option<ClientHello> {
     fields.take(usize::from(ciphers))?;
     let session = SessionName::of_id(fields.take(usize::from(session_id))?);
     let challenge = fields.take(usize::from(challenge))?;
-    // The challenge is the random's end; shorter ones are filled with zeros in front.
+    // The challenge is the end of the random; if it is shorter, zeros precede it.
     let tail = &challenge[challenge.len().saturating_sub(32)..];
     let mut random = [0; 32];
     random[32 - tail.len()..].copy_from_slice(tail);
@@ -158,7 +158,7 @@ pub(crate) fn server_hello(body: &[u8]) -> Option<ServerHello> {
     let mut fields = Fields(body);
     let mut hello =
         ServerHello { version: fields.half()?, random: fields.random()?, ..ServerHello::default() };
-    // Drafts of TLS 1.3 up to 21 name themselves here, and have neither session identifier nor compression.
+    // Drafts of TLS 1.3 up to 21 have their version here, and neither session identifier nor compression.
     let is_early_draft = (DRAFT_VERSIONS..=LAST_SHORT_DRAFT).contains(&hello.version);
     if !is_early_draft {
         hello.session = SessionName::of_id(fields.vector(1)?);
@@ -181,7 +181,7 @@ pub(crate) fn server_hello(body: &[u8]) -> Option<ServerHello> {
     Some(hello)
 }
 
-/// Names of pre-shared keys (RFC 8446 section 4.2.11).
+/// Digests of pre-shared key identities (RFC 8446 section 4.2.11).
 fn identities(content: &[u8]) -> Vec<u64> {
     let mut list = Fields(Fields(content).vector(2).unwrap_or_default());
     let next = || {
@@ -192,7 +192,7 @@ fn identities(content: &[u8]) -> Vec<u64> {
     std::iter::from_fn(next).take(MAX_IDENTITIES).collect()
 }
 
-/// The ticket in a NewSessionTicket message (RFC 5077 section 3.3, RFC 8446 section 4.6.1).
+/// Digest of the ticket in a NewSessionTicket message (RFC 5077 section 3.3, RFC 8446 section 4.6.1).
 pub(crate) fn issued_ticket(body: &[u8], modern: bool) -> Option<u64> {
     let mut fields = Fields(body);
     fields.take(4)?;
@@ -206,7 +206,7 @@ pub(crate) fn issued_ticket(body: &[u8], modern: bool) -> Option<u64> {
 
 fn server_name(content: &[u8]) -> Option<Box<str>> {
     let mut list = Fields(Fields(content).vector(2)?);
-    // The only kind of name there is: a host's.
+    // The only defined name type is host_name, 0.
     if list.byte()? != 0 {
         return None;
     }

@@ -1,8 +1,7 @@
-//! Key logs: the secrets of connections, as many programs write them when asked to.
+//! Key logs: the secrets of connections, which many programs can write to a file.
 //!
-//! One secret a line: `LABEL CLIENT_RANDOM SECRET`, the latter two in hexadecimal
-//! (draft-ietf-tls-keylogfile). Empty lines and lines that begin with `#` say nothing; labels that are of no
-//! use here are passed over.
+//! One secret per line: `LABEL CLIENT_RANDOM SECRET`, the latter two in hexadecimal
+//! (draft-ietf-tls-keylogfile). Empty lines, lines that begin with `#`, and lines with unused labels are ignored.
 
 use crate::CaptureError;
 use crate::limits::{MAX_KEY_LOG_BYTES, MAX_KEY_LOG_LINE_BYTES};
@@ -11,10 +10,10 @@ use std::io::{BufRead, BufReader, Read};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-/// Connections whose secrets are kept of those that captures themselves carry; at most about 800 bytes each.
+/// Limit of the connections whose secrets are kept from captures; at most about 800 bytes each.
 pub const MAX_CARRIED: usize = 1 << 16;
 
-/// Lines read between two questions whether to go on.
+/// Lines read between two calls of `step`.
 const LINES_A_STEP: usize = 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,20 +50,20 @@ impl Secrets {
     }
 }
 
-/// Where a secret comes from, and so how long it is kept.
+/// The source of a secret, which determines how long the secret is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Origin {
-    /// A key log of its own, which is kept whole.
+    /// A key log file, whose secrets are all kept.
     File,
-    /// A capture that goes on for as long as it likes: of these the earliest are let go.
+    /// A capture of any length; its earliest secrets are dropped at the limit.
     Capture,
 }
 
-/// Lines of keys in a capture that say nothing.
+/// Invalid key log lines in a capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unreadable {
     pub(crate) lines: u64,
-    /// What is wrong with the first.
+    /// The error in the first of them.
     pub(crate) first: String,
 }
 
@@ -72,7 +71,7 @@ pub(crate) struct Unreadable {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyLog {
     connections: HashMap<[u8; 32], Secrets>,
-    /// Connections that are known from captures alone, the earliest first.
+    /// Connections whose secrets are only from captures, the earliest first.
     carried: VecDeque<[u8; 32]>,
     let_go: u64,
     unreadable: Option<Unreadable>,
@@ -88,15 +87,15 @@ impl KeyLog {
         Ok(log)
     }
 
-    /// Adds what a key log holds, all of which is kept.
+    /// Adds all secrets of a key log.
     pub fn read_from(&mut self, source: impl Read) -> Result<(), CaptureError> {
         self.read(source, MAX_KEY_LOG_BYTES, &mut || ControlFlow::Continue(()))
     }
 
-    /// The same; `step` is asked now and then whether to go on.
+    /// The same; `step` is called regularly and can end the reading.
     ///
     /// # Errors
-    /// As [`Self::read_from`]; where it is not to go on, with the line at which reading ended.
+    /// As [`Self::read_from`]; also if `step` ends the reading, with the current line.
     pub fn read_watched(
         &mut self,
         source: impl Read,
@@ -105,9 +104,9 @@ impl KeyLog {
         self.read(source, MAX_KEY_LOG_BYTES, step)
     }
 
-    /// Adds what a capture carries, of which the last [`MAX_CARRIED`] connections are kept. Lines that say nothing
-    /// are passed over and counted: the packets are there all the same. `lines_before` were read of the same log;
-    /// returns how many have been read now.
+    /// Adds secrets from a capture, kept for the last [`MAX_CARRIED`] connections. Invalid lines are skipped and
+    /// counted, because the packets are still readable. `lines_before` lines of the same log were read before; returns
+    /// the new number of lines.
     pub(crate) fn read_carried(&mut self, text: &[u8], lines_before: u64) -> u64 {
         let mut number = lines_before;
         for line in text.split_inclusive(|&byte| byte == b'\n') {
@@ -120,7 +119,7 @@ impl KeyLog {
         number
     }
 
-    /// Lines of keys in the capture that say nothing.
+    /// Invalid key log lines in the capture.
     pub(crate) fn unreadable(&self) -> Option<&Unreadable> {
         self.unreadable.as_ref()
     }
@@ -158,12 +157,12 @@ impl KeyLog {
         Ok(())
     }
 
-    /// True without any secret.
+    /// True if there are no secrets.
     pub fn is_empty(&self) -> bool {
         self.connections.is_empty()
     }
 
-    /// Connections whose secrets a capture carried and that were let go for want of room.
+    /// Number of connections whose secrets from captures were dropped at the limit.
     pub(crate) fn let_go(&self) -> u64 {
         self.let_go
     }
@@ -174,7 +173,7 @@ impl KeyLog {
 
     fn line(&mut self, line: &[u8], origin: Origin) -> Result<(), String> {
         let text = std::str::from_utf8(line).map_err(|_| "is not text".to_owned())?.trim();
-        // `RSA` lines are of an older shape, for encrypted pre-master secrets.
+        // `RSA` lines have an older format, with encrypted pre-master secrets.
         if text.is_empty() || text.starts_with('#') || text.starts_with("RSA ") {
             return Ok(());
         }
@@ -209,7 +208,7 @@ impl KeyLog {
             }
             Secrets::default()
         });
-        // Of two secrets for the same purpose the later is believed: a random that comes back was a test's.
+        // A later secret with the same label replaces the earlier one: only tests repeat a random.
         secrets.0.retain(|entry| entry.0 != label);
         secrets.0.push((label, secret));
         while self.carried.len() > MAX_CARRIED
@@ -275,7 +274,7 @@ mod tests {
         let error = KeyLog::default().read(endless, 5000, &mut on).unwrap_err();
         assert!(matches!(&error, CaptureError::KeyLog { line: 5001, .. }), "{error}");
         assert!(error.to_string().contains("is larger than 5000 bytes"));
-        // Without an end of line, the longest line is the end.
+        // A line without an end is an error at the maximum length.
         assert!(KeyLog::default().read(std::io::repeat(0), u64::MAX, &mut on).is_err());
     }
 
@@ -308,7 +307,7 @@ mod tests {
         log.read_from((master(0, 1) + &master(1, 1)).as_bytes()).unwrap();
         let beyond = 5;
         let last = 1 + MAX_CARRIED as u32 + beyond;
-        // The first of these is known already, and stays one that was given.
+        // The first of these is already known from the file, and is therefore not limited.
         for random in 1..=last {
             log.read_carried(master(random, 2).as_bytes(), 0);
         }

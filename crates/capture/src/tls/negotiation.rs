@@ -1,4 +1,4 @@
-//! What both ends have agreed on, as far as it was seen; the same for streams and datagrams.
+//! The negotiated parameters, as far as they were seen, for TLS and DTLS.
 
 use super::cipher_suite::{self, Protection};
 use super::handshake::{CERTIFICATE, CLIENT_HELLO, NEW_SESSION_TICKET, SERVER_HELLO, SERVER_KEY_EXCHANGE};
@@ -12,19 +12,19 @@ use shakedown_trace::{MessageName, Suite};
 use std::sync::Arc;
 
 pub(crate) const TLS_1_3: u16 = 0x0304;
-/// Tickets kept until they are remembered.
+/// Limit of tickets in `issued`.
 const MAX_ISSUED: usize = 16;
 const DTLS_1_0_BAD: u16 = 0x0100;
 const DTLS_1_0: u16 = 0xfeff;
 const DTLS_1_2: u16 = 0xfefd;
 const DTLS_1_3: u16 = 0xfefc;
 
-/// A draft of TLS 1.3, whose number is the lower byte.
+/// True for a draft of TLS 1.3; its number is the lower byte.
 fn is_draft(version: u16) -> bool {
     version & 0xff00 == hello::DRAFT_VERSIONS
 }
 
-/// Names of protocols by their number on the wire.
+/// The name of a protocol by its version number on the wire.
 pub(crate) fn protocol_name(version: u16) -> Option<&'static str> {
     Some(match version {
         0x0300 => "ssl3",
@@ -40,25 +40,25 @@ pub(crate) fn protocol_name(version: u16) -> Option<&'static str> {
     })
 }
 
-/// What hello messages and certificates have said.
+/// The content of the hello messages, certificates and tickets.
 #[derive(Debug, Default)]
 pub(crate) struct Negotiation {
     pub(crate) datagram: bool,
     pub(crate) client: Option<usize>,
     pub(crate) client_hello: Option<ClientHello>,
     pub(crate) server_hello: Option<ServerHello>,
-    /// A HelloRetryRequest, which binds version and cipher suite of the ServerHello to come.
+    /// A HelloRetryRequest, which determines the version and cipher suite of the following ServerHello.
     pub(crate) retry: Option<Box<ServerHello>>,
-    /// What Certificate messages showed, by direction.
+    /// Contents of the Certificate messages, by direction.
     pub(crate) presented: [Option<Presented>; 2],
     /// Up to TLS 1.2: the group in ServerKeyExchange.
     pub(crate) group: Option<Box<str>>,
-    /// Tickets that the server issued, until somebody remembers them.
+    /// Tickets that the server issued and that are not in the table of sessions yet.
     pub(crate) issued: Vec<u64>,
-    /// The handshake is over, and the suite is known if it ever will be.
+    /// The handshake is over, and its suite has been determined if possible.
     pub(crate) settled: bool,
     pub(crate) suite: Option<Arc<Suite>>,
-    /// What a reader should know before believing it.
+    /// Remark about assumed parts of the suite.
     pub(crate) remark: Option<Box<str>>,
     pub(crate) origin: Option<Arc<Suite>>,
 }
@@ -72,7 +72,7 @@ impl Negotiation {
         self.version().is_some_and(|version| matches!(version, TLS_1_3 | DTLS_1_3) || is_draft(version))
     }
 
-    /// True once it is known how protected records are to be read.
+    /// True once both hellos are known, and therefore how protected records are read.
     pub(crate) fn is_settled(&self) -> bool {
         self.client_hello.is_some() && self.server_hello.is_some()
     }
@@ -91,7 +91,7 @@ impl Negotiation {
             + self.issued.capacity() * size_of::<u64>()
     }
 
-    /// Takes note of a message of the first handshake and gives it its name.
+    /// Notes the content of a message of the first handshake and returns its name.
     pub(crate) fn note(&mut self, direction: usize, kind: u8, body: Option<Vec<u8>>) -> Name {
         let name = MessageName::from_tls(kind).map_or(Name::Unknown(kind), Name::Known);
         match (kind, body) {
@@ -120,25 +120,25 @@ impl Negotiation {
         name
     }
 
-    /// A ServerKeyExchange: its group.
+    /// Notes the group of a ServerKeyExchange.
     pub(crate) fn note_key_exchange(&mut self, body: &[u8]) {
         let cipher_suite = self.server_hello.as_ref().map_or(0, |hello| hello.cipher_suite);
         self.group = suite::exchange_group(cipher_suite, body).map(String::into_boxed_str);
     }
 
-    /// A NewSessionTicket, within the handshake or behind it.
+    /// Notes the ticket of a NewSessionTicket, during or after the handshake.
     pub(crate) fn note_ticket(&mut self, body: &[u8]) {
         if self.issued.len() < MAX_ISSUED {
             self.issued.extend(hello::issued_ticket(body, self.is_tls_1_3()));
         }
     }
 
-    /// Up to TLS 1.2: the identifier of the session that a full handshake made.
+    /// Up to TLS 1.2: the identifier of the session that a full handshake created.
     pub(crate) fn session_made(&self) -> Option<u64> {
         self.server_hello.as_ref().filter(|_| !self.is_tls_1_3())?.session
     }
 
-    /// The names under which the client had the session that was resumed: its ticket, its identifier.
+    /// The ticket and the identifier with which the client offered the resumed session.
     pub(crate) fn sessions_offered(&self) -> (Option<u64>, Option<u64>) {
         let (Some(client), Some(server)) = (&self.client_hello, &self.server_hello) else {
             return (None, None);
@@ -149,7 +149,7 @@ impl Negotiation {
         (client.ticket, client.session.filter(|_| client.session == server.session))
     }
 
-    /// Once the suite is known, what it was known from takes only room.
+    /// Frees the data from which the suite was determined.
     pub(crate) fn forget_presented(&mut self) {
         (self.presented, self.group, self.retry) = ([None, None], None, None);
         if let Some(hello) = &mut self.client_hello {
@@ -157,14 +157,14 @@ impl Negotiation {
         }
     }
 
-    /// A ClientHello in the clothes of SSL 2.0.
+    /// Notes a ClientHello in the format of SSL 2.0.
     pub(crate) fn note_version_2(&mut self, direction: usize, body: &[u8]) -> Name {
         self.client = Some(direction);
         self.client_hello = hello::client_hello_version_2(body);
         Name::Known(MessageName::ClientHello)
     }
 
-    /// The ServerHello will not come: what a retry said of it holds.
+    /// Uses the HelloRetryRequest in place of a ServerHello that was not captured.
     pub(crate) fn give_up(&mut self) {
         if self.server_hello.is_none() {
             self.server_hello = self.retry.take().map(|retry| *retry);
@@ -179,7 +179,7 @@ impl Negotiation {
         keys.find(&self.client_hello.as_ref()?.random)
     }
 
-    /// What opens a direction's records after ChangeCipherSpec; `None` without the secret.
+    /// The decryptor of a direction's records after ChangeCipherSpec; `None` without the secret.
     pub(crate) fn legacy_decryptor(&self, keys: &KeyLog, direction: usize) -> Option<Box<LegacyDecryptor>> {
         let (client, server) = (self.client_hello.as_ref()?, self.server_hello.as_ref()?);
         if server.compressed {
@@ -200,7 +200,7 @@ impl Negotiation {
         LegacyDecryptor::new(&keys, self.client == Some(direction)).map(Box::new)
     }
 
-    /// What opens TLS 1.3 records under one of the key log's secrets; `None` without it.
+    /// The decryptor of TLS 1.3 records under the secret with this label; `None` without the secret.
     pub(crate) fn modern_decryptor(&self, keys: &KeyLog, label: Label) -> Option<Box<ModernDecryptor>> {
         ModernDecryptor::new(self.protection()?, self.secrets(keys)?.get(label)?).map(Box::new)
     }

@@ -1,4 +1,4 @@
-//! Cuts a stream into TLS records, and finds its way back after bytes are missing.
+//! Splits a stream into TLS records, and resynchronises after missing bytes.
 
 use crate::message::{Mark, Span};
 use std::borrow::Cow;
@@ -25,7 +25,7 @@ fn header(bytes: &[u8]) -> Option<(u8, u16, usize)> {
     plausible.then(|| (kind, u16::from_be_bytes([major, minor]), length))
 }
 
-/// True where a record header may begin here.
+/// True if a record header may begin here.
 pub(crate) fn looks_like_record(bytes: &[u8]) -> bool {
     header(bytes).is_some()
 }
@@ -35,14 +35,14 @@ pub(crate) struct Record<'a> {
     pub(crate) kind: u8,
     pub(crate) version: u16,
     pub(crate) header: [u8; HEADER_BYTES],
-    /// What follows the header; empty where the caller did not ask for it.
+    /// Content after the header; empty unless `kept`.
     pub(crate) body: Cow<'a, [u8]>,
-    /// False where the caller did not ask for the body.
+    /// True if the caller requested the body.
     pub(crate) kept: bool,
     pub(crate) wire_bytes: usize,
     /// Parts of the body that were not captured; they read as zeros.
     pub(crate) holes: Cow<'a, [(usize, usize)]>,
-    /// A ClientHello in the clothes of SSL 2.0 (RFC 5246 appendix E.2): a message without its header.
+    /// A ClientHello in the format of SSL 2.0 (RFC 5246 appendix E.2), without a message header.
     pub(crate) version_2: bool,
     pub(crate) span: Span,
 }
@@ -72,7 +72,7 @@ enum State {
 }
 
 enum HeaderStep {
-    /// The input ended before.
+    /// The input ended before the header was complete.
     Hungry,
     NoHeader,
     Found(State),
@@ -85,12 +85,12 @@ pub(crate) enum Piece<'a> {
     Missing(u64),
 }
 
-/// A piece that is being consumed, with its place.
+/// A piece that is being consumed, and its position.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Input<'a> {
     pub(crate) piece: Piece<'a>,
     pub(crate) mark: Mark,
-    /// Where it begins in the stream.
+    /// Stream offset of the piece.
     pub(crate) offset: u64,
 }
 
@@ -103,9 +103,9 @@ pub(crate) struct RecordReader {
     start: Mark,
     body: Vec<u8>,
     holes: Vec<(usize, usize)>,
-    /// True once a record was read: what looks like SSL 2.0 is so only at the start.
+    /// True once a record header was read: the format of SSL 2.0 is accepted only at the start.
     begun: bool,
-    /// How often the thread was lost.
+    /// How often synchronisation was lost.
     pub(crate) losses: u32,
 }
 
@@ -124,7 +124,7 @@ impl RecordReader {
         matches!(self.state, State::Body { .. }) || self.have > 0
     }
 
-    /// The next record that ends in the input; `keep` says of which kinds the body is wanted.
+    /// The next record that ends in the input; `keep` selects the content types whose bodies are returned.
     pub(crate) fn next<'s, 'a: 's>(
         &'s mut self,
         input: &mut Input<'a>,
@@ -149,7 +149,7 @@ impl RecordReader {
                         HeaderStep::Found(state) => state,
                     };
                     self.state = state;
-                    // Whole in the input: no copy.
+                    // The whole body is in the input: no copy.
                     if let (State::Body { remaining, version_2: false, .. }, Piece::Bytes(bytes)) =
                         (state, input.piece)
                         && let Some((body, rest)) = bytes.split_at_checked(remaining)
@@ -189,14 +189,14 @@ impl RecordReader {
         }
     }
 
-    /// Between two records nothing is held.
+    /// Frees the buffers between two records.
     pub(crate) fn release_if_idle(&mut self) {
         if self.state == State::Header && self.have == 0 && self.body.capacity() > 0 {
             (self.body, self.holes) = (Vec::new(), Vec::new());
         }
     }
 
-    /// Consumes a header; where there is none, nothing.
+    /// Consumes a header, or nothing if there is none.
     fn read_header(&mut self, input: &mut Input<'_>, keep: impl Fn(u8) -> bool) -> HeaderStep {
         let bytes = match input.piece {
             Piece::Bytes([]) | Piece::Missing(0) => return HeaderStep::Hungry,
@@ -267,7 +267,7 @@ impl RecordReader {
         }
     }
 
-    /// Looks for a header; consumes everything before it. `None` where there is none.
+    /// Searches for a header and consumes everything before it; `None` if there is none.
     fn find(&mut self, input: &mut Input<'_>) -> Option<()> {
         let bytes = match input.piece {
             Piece::Bytes(bytes) => bytes,
@@ -285,10 +285,10 @@ impl RecordReader {
     }
 }
 
-/// True where a record begins here and, as far as one can see, another behind it.
+/// True if a record begins here and, if its end is in the input, another one follows.
 fn begins_records(bytes: &[u8]) -> bool {
     let Some((kind, version, length)) = header(bytes) else { return false };
-    // Stricter than in an unbroken stream, for any five bytes are tried.
+    // Stricter than in a synchronised stream, because every offset is tried.
     if !(0x0300..=0x0303).contains(&version) || length == 0 || kind == HEARTBEAT {
         return false;
     }

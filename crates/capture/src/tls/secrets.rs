@@ -1,4 +1,4 @@
-//! From a secret of the key log to records in the clear.
+//! Decrypts records with the secrets of a key log.
 
 #[cfg(feature = "decrypt")]
 mod decryptor;
@@ -14,9 +14,9 @@ pub(crate) use disabled::{LegacyDecryptor, ModernDecryptor};
 
 use super::cipher_suite::Protection;
 
-/// What the keys of SSL 3.0 to TLS 1.2 and DTLS are made from.
+/// Inputs of the key derivation of SSL 3.0 to TLS 1.2 and DTLS.
 pub(crate) struct LegacyKeys<'a> {
-    /// Of the protocol, DTLS translated to the TLS version that it is made from.
+    /// Version of the protocol; for DTLS, the TLS version on which it is based.
     pub(crate) version: u16,
     pub(crate) protection: Protection,
     pub(crate) master: &'a [u8],

@@ -45,7 +45,7 @@ pub(super) struct Endpoints {
     pub(super) from_client: bool,
 }
 
-/// Makes the frames of one sender.
+/// Builds the frames of one sender.
 pub(super) struct PacketBuilder {
     endpoints: Endpoints,
     /// Identification of the next IPv4 packet; fragments of one datagram share theirs.
@@ -89,7 +89,7 @@ impl PacketBuilder {
         frame
     }
 
-    /// A UDP datagram, in as many frames as it takes; the payload must fit (checked by the caller).
+    /// A UDP datagram, in one or more frames; the caller checks that the payload fits.
     pub(super) fn datagram(&mut self, payload: &[u8]) -> Vec<Vec<u8>> {
         let length = (8 + payload.len()) as u16;
         let mut datagram = Vec::with_capacity(8 + payload.len());
@@ -98,7 +98,7 @@ impl PacketBuilder {
         datagram.extend_from_slice(&length.to_be_bytes());
         datagram.extend_from_slice(&[0; 2]);
         datagram.extend_from_slice(payload);
-        // Zero would say that there is no checksum; its other spelling is all ones (RFC 768).
+        // Zero means "no checksum"; a computed zero is sent as all ones (RFC 768).
         let checksum = match self.transport_checksum(PROTOCOL_UDP, &datagram) {
             0 => 0xffff,
             sum => sum,

@@ -128,7 +128,7 @@ fn nothing_that_exists_is_replaced_or_followed() {
     }
     let path = folder.join("new");
     let writer = Writer::create(&path).unwrap();
-    // The name is taken while the file is made.
+    // Another file with the name is created before the capture is finished.
     std::fs::write(&path, "later").unwrap();
     assert!(matches!(writer.finish(), Err(WriteError::Write { .. })));
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "later");

@@ -26,7 +26,7 @@ fn mark(packet: u64) -> Mark {
 fn hello_is_recognised() {
     let hello_of = bytes(CLIENT_HELLO);
     assert!(begins(&hello_of));
-    // The same without a length, as the only record of a datagram.
+    // The same record without a length, as the only one of a datagram.
     let mut short = hello_of.clone();
     short[0] = 0x43;
     short.drain(3..5);

@@ -1,4 +1,4 @@
-//! Captures made packet by packet, and what tshark says of them.
+//! Builds captures packet by packet, and reads them with tshark.
 #![allow(clippy::unwrap_used, dead_code)]
 
 use shakedown_capture::inspect::{Inspector, Limits};
@@ -62,7 +62,7 @@ pub fn interface(link: u16) -> Vec<u8> {
     block(1, &[&link.to_le_bytes()[..], &[0; 6]].concat())
 }
 
-/// A pcapng section with interfaces of these link types, and whatever comes after.
+/// A pcapng section with interfaces of these link types, followed by `blocks`.
 pub fn pcapng(links: &[u16], blocks: &[Vec<u8>]) -> Vec<u8> {
     let section = [&0x1a2b_3c4d_u32.to_le_bytes()[..], &[1, 0, 0, 0], &[0xff; 8]].concat();
     let mut out = block(0x0a0d_0d0a, &section);
@@ -105,7 +105,7 @@ pub fn server_hello() -> Vec<u8> {
     handshake(2, &[&[3, 3][..], &[9; 32], &[0, 0, 0x2f, 0]].concat())
 }
 
-/// Everything that is sent in a handshake with RSA key transport, encrypted parts as filler.
+/// All flights of a handshake with RSA key transport; encrypted parts are filler.
 pub fn conversation() -> Vec<(bool, Vec<u8>)> {
     let finish = [record(20, &[1]), record(22, &[0x5a; 40])].concat();
     let flight = [server_hello(), handshake(11, &[0, 0, 0]), handshake(14, &[])].concat();
@@ -117,7 +117,7 @@ pub fn conversation() -> Vec<(bool, Vec<u8>)> {
     ]
 }
 
-/// A connection: packets a millisecond apart from `start_ms`, without its opening where that is left out.
+/// A connection whose packets are sent at intervals of one millisecond.
 pub struct Talk {
     pub packets: Vec<(u32, Vec<u8>)>,
     pub time_ms: u32,
@@ -182,10 +182,10 @@ pub fn names(connection: &Connection) -> Vec<String> {
     connection.messages.iter().map(|one| format!("{} {}", one.from, one.name)).collect()
 }
 
-/// tshark's values of fields in the packets that a filter lets through; `None` where tshark is not installed.
+/// The values of `fields` that tshark prints for the packets that match `filter`; `None` without tshark.
 ///
 /// # Panics
-/// Where it must be installed (`CI=true`) and is not, or cannot read the capture.
+/// If tshark is missing although it is required (`CI=true`), or cannot read the capture.
 pub fn tshark(capture: &[u8], extension: &str, filter: &str, fields: &[&str]) -> Option<Vec<Vec<String>>> {
     let id = format!("{:?}", std::thread::current().id()).replace(|one: char| !one.is_ascii_digit(), "");
     let path = std::env::temp_dir().join(format!("shakedown-{}-{id}.{extension}", std::process::id()));

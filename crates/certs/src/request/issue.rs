@@ -1,4 +1,4 @@
-//! One certificate to order, under an issuer that already is.
+//! Issues one certificate on request, by an existing issuer or as a root.
 
 use super::{Issue, Response, criteria, key_pem, pems};
 use crate::files::{self, Sheet};
@@ -43,7 +43,7 @@ impl Issue {
         let mut description =
             describe(&path, Some(&key), ca, self.ca_password.as_deref(), &criteria(side, self.now))?;
         if !matches!(place, Place::Server | Place::Client) {
-            // What is asked of leaves is not asked of authorities.
+            // These checks apply only to leaves.
             use shakedown_pki::inspect::Reason::{NoAlternativeName, WrongPurpose};
             description
                 .violations
@@ -65,7 +65,7 @@ impl Issue {
         ])
     }
 
-    /// The certificates of the issuer's file, if they are WTLS's.
+    /// The certificates of the issuer's file, if they are WTLS certificates.
     fn wtls_issuers(&self, ca: &Path) -> Result<Option<Vec<WtlsCertificate>>, CertsError> {
         let found = wtls::read_certificates(&read_bytes(ca)?, ca)?;
         match &found {

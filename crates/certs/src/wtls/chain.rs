@@ -1,4 +1,4 @@
-//! Reads WTLS certificates, and finds out which was issued by which.
+//! Reads WTLS certificates, and determines which certificate issued which.
 
 use crate::CertsError;
 use shakedown_pki::order::{Link, is_self_signed};
@@ -12,8 +12,8 @@ use std::path::Path;
 const BEGIN: &str = "-----BEGIN WTLS CERTIFICATE-----";
 const END: &str = "-----END WTLS CERTIFICATE-----";
 
-/// The certificates of a file: text between dashed lines, or the bytes on the wire, one after the other. `None`
-/// where it is something else; `path` is what errors call it.
+/// The certificates of a file: text between dashed lines, or consecutive binary encodings. `None` for any other
+/// content; `path` is the name of the file in errors.
 pub fn read_certificates(bytes: &[u8], path: &Path) -> Result<Option<Vec<Certificate>>, CertsError> {
     if let Some(text) = std::str::from_utf8(bytes).ok().filter(|text| text.contains(BEGIN)) {
         let mut certificates = Vec::new();
@@ -40,20 +40,20 @@ pub fn read_certificates(bytes: &[u8], path: &Path) -> Result<Option<Vec<Certifi
     Ok((!certificates.is_empty()).then_some(certificates))
 }
 
-/// A certificate with the primitives by which its place in a chain is found.
+/// A certificate with the primitives that determine its place in a chain.
 #[derive(Clone, Copy)]
 pub(super) struct Linked<'a> {
     provider: &'a OpenSsl,
     pub(super) certificate: &'a Certificate,
 }
 
-/// Certificates in their order.
+/// The certificates, in the same order.
 pub(super) fn linked<'a>(provider: &'a OpenSsl, certificates: &'a [Certificate]) -> Vec<Linked<'a>> {
     certificates.iter().map(|certificate| Linked { provider, certificate }).collect()
 }
 
 impl Link for Linked<'_> {
-    /// By name or by the hash of its key.
+    /// Compares the name or the hash of the key.
     fn names(&self, issuer: &Self) -> bool {
         let named = &self.certificate.fields().issuer;
         *named == issuer.certificate.fields().subject
@@ -91,14 +91,14 @@ impl Link for Linked<'_> {
         Some((fields.valid_not_before_unix_s.into(), fields.valid_not_after_unix_s.into()))
     }
 
-    /// A root need not say that it is a CA.
+    /// A root does not need to be marked as a CA.
     fn is_no_issuer(&self) -> Option<&'static str> {
         let is_ca = is_self_signed(self) || is_authority(self.certificate);
         (!is_ca).then_some("its name does not say that it is a CA (T=ca)")
     }
 }
 
-/// True where the name says that it is a CA.
+/// True if the name marks the subject as a CA.
 fn is_authority(certificate: &Certificate) -> bool {
     certificate.fields().subject.as_text().is_some_and(|name| ServiceName::parse(name).is_authority())
 }

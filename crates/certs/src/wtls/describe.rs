@@ -1,4 +1,4 @@
-//! What a WTLS chain is, what it costs, and what a peer would refuse about it.
+//! Describes WTLS chains: their content, their sizes, and why a peer would reject them.
 
 use super::chain::{Linked, linked};
 use super::issue::common_name;
@@ -20,10 +20,10 @@ use shakedown_wtls::codec::Codec;
 use shakedown_wtls::provider::openssl::{OpenSsl, PrivateKey};
 use std::path::Path;
 
-/// Strength of SHA-1 in signatures, in bits, as OpenSSL counts.
+/// Strength of SHA-1 in signatures, in bits, according to OpenSSL.
 const SHA1_SECURITY_BITS: u32 = 63;
 
-/// Describes WTLS certificates. WTLS peers have no security levels, so that the criteria's level counts for nothing here.
+/// Describes WTLS certificates. WTLS has no security levels, so the level of the criteria is ignored.
 pub fn describe(
     certificates: &[Certificate],
     key_path: Option<&Path>,
@@ -65,7 +65,7 @@ pub fn describe(
     })
 }
 
-/// A key with what people call it.
+/// A key and its readable name.
 fn read_key(
     provider: &OpenSsl,
     path: &Path,
@@ -155,7 +155,7 @@ fn parts(certificate: &Certificate) -> Vec<Part> {
     list.into_iter().map(|(name, bytes)| Part { name: name.into(), bytes }).collect()
 }
 
-/// Everything that a peer would refuse, the chain's order first.
+/// All violations, those of the order first.
 fn violations(
     chain: &[Linked<'_>],
     right_order: &[usize],

@@ -1,4 +1,4 @@
-//! WTLS chains to order and from the store.
+//! Issues WTLS chains on request, and keeps those of the store.
 
 use super::chain::linked;
 use super::key::{Use, certified, curve_of, is_certified, key_type, private_key, randomness};
@@ -13,14 +13,14 @@ use shakedown_wtls::certificate::{self, Certificate, CertifiedKey, Issuer, Servi
 use shakedown_wtls::provider::openssl::{OpenSsl, PrivateKey};
 use std::path::Path;
 
-/// Folder of certificates; its number changes with the layout of the files and with the way certificates are made.
+/// Folder of certificates; its number changes with the layout of the files and the way certificates are created.
 const CERTIFICATES: &str = "wtls-1";
 
 /// The identity of a side: a chain of `kinds`, leaf first and root last, under a profile, from the store.
 ///
-/// Each place of each side's chain has a key of its own, the same as an X.509 chain of that description has.
-/// `now_unix_s` is when the chain must be valid. `private_curves`: peers have agreed on numbers for the curves that
-/// have none, which are otherwise sent in full.
+/// Each place of each side's chain has a different key, the same as in an X.509 chain of that description. The chain
+/// must be valid at `now_unix_s`. `private_curves`: peers have agreed on numbers for curves without a number, whose
+/// parameters are otherwise sent.
 pub fn identity(
     store: &Store,
     kinds: &[KeyType],
@@ -69,7 +69,7 @@ pub fn new_chain(
     Ok(certificates.into_iter().zip(pkcs8).collect())
 }
 
-/// One new certificate with a new key (PKCS #8): a root, or what `issuer` (certificate and PKCS #8 key) issues.
+/// One new certificate with a new key (PKCS #8): a root, or issued by `issuer` (certificate and PKCS #8 key).
 pub fn one(
     profile: &Profile,
     place: Place,
@@ -106,7 +106,7 @@ pub fn one(
     Ok((issued, pkcs8))
 }
 
-/// WTLS certifies RSA keys and points on its own curves, and does not mix the two in a chain.
+/// WTLS certifies only RSA keys and points on its own curves, and a chain has only one of the two.
 fn check_kinds(kinds: &[KeyType]) -> Result<(), CertsError> {
     if kinds.len() < 2 {
         return Err(PkiError::ChainTooShort { given: kinds.len() }.into());
@@ -126,7 +126,7 @@ fn check_mixture(kinds: &[KeyType]) -> Result<(), CertsError> {
     Ok(())
 }
 
-/// Issues a chain from the root down; keys (PKCS #8) and certificates leaf first.
+/// Issues a chain from the root down; keys (PKCS #8) and certificates are leaf first.
 fn make_chain(
     provider: &OpenSsl,
     profile: &Profile,
@@ -151,7 +151,7 @@ fn make_chain(
     Ok(issued)
 }
 
-/// What all certificates of a chain are made with.
+/// Inputs that all certificates of a chain share.
 struct Maker<'a> {
     provider: &'a OpenSsl,
     profile: &'a Profile,
@@ -159,7 +159,7 @@ struct Maker<'a> {
 }
 
 impl Maker<'_> {
-    /// One certificate, issued by the name and key `above`, else by itself.
+    /// One certificate, issued by the name and key `above`, or else self-signed.
     fn make(
         &self,
         role: &Role,
@@ -184,7 +184,7 @@ impl Maker<'_> {
     }
 }
 
-/// Name of a role's WTLS certificate; where the profile has none, made of the X.509 one.
+/// Name of a role's WTLS certificate; derived from the X.509 name if the profile has none.
 fn wtls_name(role: &Role, level: usize, is_root: bool) -> String {
     if let Some(name) = &role.wtls_name {
         return name.replace("{level}", &level.to_string());
@@ -204,7 +204,7 @@ fn wtls_name(role: &Role, level: usize, is_root: bool) -> String {
     name.to_string()
 }
 
-/// Reads a kept chain and makes sure that it is what its name says.
+/// Reads a stored chain and checks that it matches its name.
 fn read_kept(
     provider: &OpenSsl,
     text: &str,

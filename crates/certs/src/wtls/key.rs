@@ -1,4 +1,4 @@
-//! Keys of WTLS certificates, between OpenSSL's form and the engine's.
+//! Converts keys of WTLS certificates between OpenSSL and the engine.
 
 use crate::CertsError;
 use shakedown_pki::keys;
@@ -9,7 +9,7 @@ use shakedown_wtls::crypto::{CryptoError, Key, KeyKind, Provider, Random};
 use shakedown_wtls::provider::openssl::{OpenSsl, PrivateKey};
 use shakedown_wtls::{Curve, EncodedRsaKey, ParameterSpecifier, PointForm};
 
-/// The engine's form of a PKCS #8 DER key.
+/// Converts a PKCS #8 DER key to a key of the engine.
 pub fn private_key(provider: &OpenSsl, pkcs8: &[u8]) -> Result<PrivateKey, CertsError> {
     let key = keys::from_pkcs8(pkcs8)?;
     let foreign = || CertsError::NoWtlsKey { key: keys::describe(&key) };
@@ -28,14 +28,14 @@ pub fn private_key(provider: &OpenSsl, pkcs8: &[u8]) -> Result<PrivateKey, Certs
     }
 }
 
-/// What a key is certified for: leaves on curves agree on keys, issuers sign.
+/// What an EC key is certified for: leaves for key agreement, issuers for signatures.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Use {
     Leaf,
     Issuer,
 }
 
-/// The public half of a key as a certificate holds it; points are compressed, which the specification prefers.
+/// The public key as in a certificate; points are compressed, which the specification prefers.
 pub(super) fn certified(
     provider: &OpenSsl,
     key: &PrivateKey,
@@ -58,7 +58,7 @@ pub(super) fn certified(
     Ok(CertifiedKey::Rsa(encoded))
 }
 
-/// True where a certificate holds the public half of a key.
+/// True if a certificate is for this key.
 pub(super) fn is_certified(provider: &OpenSsl, key: &PrivateKey, certified: &CertifiedKey) -> bool {
     match certified {
         CertifiedKey::Rsa(encoded) => {
@@ -78,7 +78,7 @@ pub(super) fn is_certified(provider: &OpenSsl, key: &PrivateKey, certified: &Cer
     }
 }
 
-/// What a suite calls a certified key; `None` for sizes and exponents that no suite name has.
+/// The type of a certified key in suite names; `None` for sizes and exponents that no suite name has.
 pub(super) fn key_type(certified: &CertifiedKey) -> Option<KeyType> {
     match certified {
         CertifiedKey::Rsa(encoded) => {
@@ -98,7 +98,7 @@ pub(super) fn key_type(certified: &CertifiedKey) -> Option<KeyType> {
     }
 }
 
-/// The engine's curve of a key's name.
+/// The engine's curve of a key type.
 pub(super) fn curve_of(key: KeyType) -> Option<Curve> {
     match key {
         KeyType::Ec(curve) => Curve::from_name(curve.wtls_name()?),
@@ -126,7 +126,7 @@ pub(super) fn in_words(certified: &CertifiedKey) -> String {
 
 pub(super) fn randomness() -> impl Random {
     |out: &mut [u8]| {
-        // A signature over zeros in place of randomness would give the key away.
+        // A signature with zeros instead of random bytes would reveal the key.
         if let Err(error) = openssl::rand::rand_bytes(out) {
             panic!("the operating system gives no randomness: {error}");
         }

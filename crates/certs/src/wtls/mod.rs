@@ -1,4 +1,4 @@
-//! WTLS identities: made from a profile and kept, or from a user's own files.
+//! WTLS identities: generated from a profile and kept, or user-supplied.
 
 mod chain;
 mod describe;
@@ -18,11 +18,11 @@ use std::fmt;
 /// What a side presents and what its peer trusts.
 #[derive(Clone, PartialEq, Eq)]
 pub struct WtlsIdentity {
-    /// Certificates that are sent, leaf first; the root is left out.
+    /// Certificates that are sent, leaf first, without the root.
     pub chain: Vec<Certificate>,
-    /// The self-signed certificate of whom the peer trusts.
+    /// The root that the peer trusts.
     pub root: Certificate,
-    /// The leaf's private key as PKCS #8 DER; [`private_key`] gives it to the engine.
+    /// The leaf's private key as PKCS #8 DER; [`private_key`] converts it for the engine.
     pub key: Vec<u8>,
     /// Common name that the peer checks.
     pub subject: String,
@@ -30,7 +30,7 @@ pub struct WtlsIdentity {
 
 impl fmt::Debug for WtlsIdentity {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The key stays out of logs.
+        // The key must not appear in logs.
         let bytes: Vec<_> = self.chain.iter().map(|certificate| certificate.as_bytes().len()).collect();
         formatter
             .debug_struct("WtlsIdentity")

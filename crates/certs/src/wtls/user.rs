@@ -1,4 +1,4 @@
-//! A user's own WTLS certificates and key, made ready for a suite.
+//! User-supplied WTLS certificates and keys, prepared for a suite.
 
 use super::chain::linked;
 use super::describe::read_anchors;
@@ -14,8 +14,8 @@ use shakedown_wtls::certificate::Certificate;
 use shakedown_wtls::provider::openssl::OpenSsl;
 use std::path::Path;
 
-/// Reads a WTLS chain (leaf first), its key, and the root that peers are to trust (left out where the chain's file ends
-/// with it); all must be valid at `now_unix_s`. Gives the identity and its keys, leaf first, root last.
+/// Reads a WTLS chain (leaf first), its key, and the root that peers trust (`None`: at the end of the chain's file);
+/// all must be valid at `now_unix_s`. Returns the identity and the types of its keys, leaf first and root last.
 pub fn load(
     chain_path: &Path,
     key_path: &Path,
@@ -46,7 +46,7 @@ pub fn load(
     let anchors = ca_path.map(read_anchors).transpose()?;
     let trusted = anchors.as_ref().map(|anchors| linked(&provider, anchors));
     let (root, _) = find_root(&path, trusted.as_deref().zip(ca_path), chain_path)?;
-    // Roots are not sent, but for a lone one.
+    // A root is not sent, unless it is the only certificate.
     let is_sent = |place: usize| place == 0 || place + 1 < path.len() || !is_self_signed(&path[place]);
     let sent: Vec<_> = (0..path.len()).filter(|place| is_sent(*place)).map(|place| path[place]).collect();
     let mut kinds = Vec::with_capacity(sent.len() + 1);

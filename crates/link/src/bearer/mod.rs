@@ -1,4 +1,4 @@
-//! A bearer profile's figures, and the path that they make.
+//! Bearer profiles, and the paths that are built from them.
 
 mod spec;
 
@@ -18,7 +18,7 @@ pub struct Bearer {
     up: Way,
     down: Way,
     mtu_bytes: u32,
-    /// Of each packet, those of encryption among them.
+    /// Overhead of each packet, including that of encryption.
     overhead_bytes: u32,
     duplication: Probability,
     reordering: Probability,
@@ -62,7 +62,7 @@ impl TryFrom<&BearerSpec> for Bearer {
         let idle_after = spec.idle_after_s.map(|s| seconds("idle_after_s", s)).transpose()?;
         let turnaround = seconds("turnaround_s", spec.turnaround_s)?;
         let has_setup = setup.as_constant() != Some(Ns::ZERO) || idle_after.is_some();
-        // What it takes is drawn for each path.
+        // The set-up time is drawn for each path.
         let radio = has_setup.then(|| Radio::new(Ns::ZERO, idle_after));
         let half_duplex = spec.half_duplex.then_some(turnaround);
         let shares = radio.is_some() || half_duplex.is_some();
@@ -83,7 +83,7 @@ impl TryFrom<&BearerSpec> for Bearer {
 }
 
 impl Bearer {
-    /// True where nothing takes any time, is lost, doubled, or changed in length: links are then not needed.
+    /// True if no unit is delayed, lost, duplicated or reordered: links are then not needed.
     pub fn is_instant(&self) -> bool {
         let at_once = |way: &Way| way.rate.is_none() && way.delay.as_constant() == Some(Ns::ZERO);
         at_once(&self.up)
@@ -97,7 +97,7 @@ impl Bearer {
             && self.shared.is_none()
     }
 
-    /// True where nothing but loss is drawn.
+    /// True if nothing but loss is random.
     pub fn is_constant(&self) -> bool {
         self.up.delay.as_constant().is_some()
             && self.down.delay.as_constant().is_some()
@@ -114,12 +114,12 @@ impl Bearer {
         bearer
     }
 
-    /// The probability that none of a path's first units is lost, for the numbers of units from and to the client.
+    /// The probability that none of a path's first `units` is lost; `units` are from and to the client.
     pub fn survival(&self, units: [u32; 2]) -> f64 {
         self.up.loss.survival(units[0]) * self.down.loss.survival(units[1])
     }
 
-    /// True where a client's path loses any of its first units; how many were drawn to find out is added to `drawn`.
+    /// True if a client's path loses any of its first units; adds the number of drawn units to `drawn`.
     pub fn loses_any(&self, seed: u64, entity: u64, units: [u32; 2], drawn: &mut u64) -> bool {
         [&self.up, &self.down].into_iter().zip(units).any(|(way, units)| {
             let mut process = way.loss.clone();
@@ -127,14 +127,13 @@ impl Bearer {
         })
     }
 
-    /// A path of its own for a client. What exceeds the MTU is fragmented.
+    /// A new path for a client. Units that exceed the MTU are fragmented.
     pub fn path<P: Payload>(&self, seed: u64, entity: u64) -> Path<P> {
         let shared = self.shared_of(seed, entity);
         Path::new(self.way(&self.up, seed, entity), self.way(&self.down, seed, entity), shared)
     }
 
-    /// Makes a path of this bearer, which a client has left, what [`path`](Self::path) would make for another, in the
-    /// memory that it has.
+    /// Resets a used path of this bearer to what [`path`](Self::path) returns for another client, without allocating.
     pub fn renew<P: Payload>(&self, path: &mut Path<P>, seed: u64, entity: u64) {
         path.renew(self.shared_of(seed, entity));
         path.way(Direction::Up).renew(&self.up.loss, self.streams(&self.up, seed, entity));
@@ -150,7 +149,7 @@ impl Bearer {
     }
 
     fn streams(&self, way: &Way, seed: u64, entity: u64) -> Streams {
-        // Of no use; most ways draw little.
+        // Placeholder for a stream that is not used.
         const NONE: Stream = Stream::seeded(0);
         let stream = |purpose, drawn: bool| if drawn { Stream::of(seed, entity, purpose) } else { NONE };
         let [loss, duplication, delay] = way.purposes;
@@ -162,7 +161,7 @@ impl Bearer {
         }
     }
 
-    /// How long a client's radio takes to be set up.
+    /// The set-up time of a client's radio.
     pub fn setup_time(&self, seed: u64, entity: u64) -> Ns {
         self.setup
             .as_constant()

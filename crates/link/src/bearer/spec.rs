@@ -1,4 +1,4 @@
-//! A bearer profile's figures, as plain data.
+//! Bearer profiles as plain data.
 
 use super::Way;
 use crate::cipher::{CCMP_OVERHEAD_BYTES, WEP_OVERHEAD_BYTES};
@@ -21,7 +21,7 @@ pub enum LinkEncryption {
 }
 
 impl LinkEncryption {
-    /// Bytes that it adds to each frame.
+    /// Bytes that the encryption adds to each frame.
     pub fn overhead_bytes(self) -> u32 {
         match self {
             Self::None => 0,
@@ -42,17 +42,17 @@ pub enum Layer {
     Layer3,
 }
 
-/// What becomes of the super-packets of several segments that Linux' TCP makes (GSO, TSO).
+/// How a bearer treats super-packets, in which Linux's TCP combines several segments (GSO, TSO).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SuperPackets {
-    /// They are cut before the link, as they are before a wire: each segment is lost by itself.
+    /// They are segmented before the link, as before a wire: each segment is lost independently.
     #[default]
     None,
-    /// They are lost, doubled and delayed as one, and cut before they arrive: netem on an interface whose offloads are off,
-    /// since Linux 4.17. TCP makes them all the same, and they are cut behind the queueing discipline.
+    /// They are lost, duplicated and delayed as a whole, and segmented before they arrive: netem on an interface
+    /// without offloads, since Linux 4.17. TCP still builds them, and they are segmented after the queueing discipline.
     Cut,
-    /// The same, and they arrive as one: netem on an interface with offloads that ends on the same machine (veth).
+    /// The same, but they arrive as a whole: netem on an interface with offloads that ends on the same machine (veth).
     Whole,
 }
 
@@ -64,10 +64,10 @@ pub struct BurstSpec {
     pub worsens: f64,
     /// Probability of going from bad to good before a unit.
     pub recovers: f64,
-    /// Loss while good.
+    /// Loss probability in the good state.
     #[serde(default)]
     pub good: f64,
-    /// Loss while bad.
+    /// Loss probability in the bad state.
     #[serde(default = "certain")]
     pub bad: f64,
 }
@@ -76,7 +76,7 @@ fn certain() -> f64 {
     1.0
 }
 
-/// What a radio draws; `None` where unknown.
+/// Power and energy of a radio; `None` if unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct EnergySpec {
@@ -96,39 +96,39 @@ pub struct EnergySpec {
     pub receive_j_per_byte: Option<f64>,
     /// Energy of a set-up from idle, in place of power times time.
     pub setup_j: Option<f64>,
-    /// Power while the radio stays connected after the last byte …
+    /// Power while the radio stays connected after the last byte, for `tail_s`.
     pub tail_w: Option<f64>,
     pub tail_s: Option<f64>,
 }
 
-/// A bearer, by the fields of its profile. Times in seconds, rates in bit/s, lengths in bytes.
+/// The fields of a bearer profile. Times in seconds, rates in bit/s, lengths in bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BearerSpec {
-    /// From the client; `None`: so fast that it takes no time.
+    /// Rate from the client; `None`: transmission takes no time.
     pub up_bits_per_s: Option<f64>,
-    /// To the client; `None`: so fast that it takes no time.
+    /// Rate to the client; `None`: transmission takes no time.
     pub down_bits_per_s: Option<f64>,
     #[serde(default)]
     pub rates_count: Layer,
-    /// One-way delay that does not depend on size: its mean …
+    /// Mean of the one-way delay that does not depend on size.
     pub traversal_s: f64,
-    /// … and standard deviation; normal, without what would be negative.
+    /// Its standard deviation; the distribution is normal, truncated at 0.
     #[serde(default)]
     pub traversal_sd_s: f64,
-    /// One-way delay as a distribution; then the two above do not count.
+    /// One-way delay as a distribution; replaces the two above.
     #[serde(default)]
     pub traversal: Option<DistributionSpec>,
-    /// The same from the client, where it differs.
+    /// The same from the client, if it differs.
     #[serde(default)]
     pub traversal_up: Option<DistributionSpec>,
-    /// The same to the client, where it differs.
+    /// The same to the client, if it differs.
     #[serde(default)]
     pub traversal_down: Option<DistributionSpec>,
-    /// How long a drawn delay holds for the units that follow.
+    /// How long a drawn delay is kept for later units.
     #[serde(default)]
     pub traversal_holds_s: f64,
-    /// Units that drew a shorter delay overtake those before them.
+    /// Whether units with a shorter delay overtake earlier ones.
     #[serde(default)]
     pub traversal_reorders: bool,
     /// Largest network-layer packet.
@@ -136,7 +136,7 @@ pub struct BearerSpec {
     pub mtu_bytes: u32,
     #[serde(default)]
     pub packet_overhead_bytes: u32,
-    /// Link encryption, whose bytes come on top.
+    /// Link encryption; its overhead is added to `packet_overhead_bytes`.
     #[serde(default)]
     pub link_encryption: LinkEncryption,
     /// Network-layer header of a packet, as compressed.
@@ -148,63 +148,63 @@ pub struct BearerSpec {
     /// Probability that a packet is lost.
     #[serde(default)]
     pub loss: f64,
-    /// The same from the client, where it differs.
+    /// The same from the client, if it differs.
     #[serde(default)]
     pub loss_up: Option<f64>,
-    /// The same to the client, where it differs.
+    /// The same to the client, if it differs.
     #[serde(default)]
     pub loss_down: Option<f64>,
-    /// Mean number of packets lost in a row; not above what chance gives: each is lost by itself.
+    /// Mean number of consecutive lost packets; up to the mean of independent loss, loss is independent.
     #[serde(default)]
     pub loss_burst_packets: f64,
-    /// The same from the client, where it differs.
+    /// The same from the client, if it differs.
     #[serde(default)]
     pub loss_burst_packets_up: Option<f64>,
-    /// The same to the client, where it differs.
+    /// The same to the client, if it differs.
     #[serde(default)]
     pub loss_burst_packets_down: Option<f64>,
-    /// Loss in bursts by its two states, in place of all these.
+    /// Loss in bursts by its two states, instead of the fields above.
     #[serde(default)]
     pub burst_loss: Option<BurstSpec>,
-    /// Loss in bursts by its two states from the client, where it differs.
+    /// Loss in bursts by its two states from the client, if it differs.
     #[serde(default)]
     pub burst_loss_up: Option<BurstSpec>,
-    /// Loss in bursts by its two states to the client, where it differs.
+    /// Loss in bursts by its two states to the client, if it differs.
     #[serde(default)]
     pub burst_loss_down: Option<BurstSpec>,
-    /// Probability that a packet comes twice.
+    /// Probability that a packet is duplicated.
     #[serde(default)]
     pub duplication: f64,
-    /// Probability that a packet is held back …
+    /// Probability that a packet is held back for `reordering_s`.
     #[serde(default)]
     pub reordering: f64,
     #[serde(default)]
     pub reordering_s: f64,
-    /// Whether TCP's super-packets are lost as one.
+    /// How TCP's super-packets are treated.
     #[serde(default)]
     pub super_packets: SuperPackets,
-    /// One medium for both directions.
+    /// Whether both directions share one medium.
     #[serde(default)]
     pub half_duplex: bool,
-    /// Time from the end of sending one way to the start of sending the other, half duplex.
+    /// Half duplex: time from the end of sending in one direction to the start in the other.
     #[serde(default)]
     pub turnaround_s: f64,
-    /// Time before the first packet can go, and any after the radio fell idle.
+    /// Set-up time before the first packet, and before the first one after the radio was idle.
     #[serde(default)]
     pub setup_s: f64,
-    /// The same as a distribution, drawn once a path; then `setup_s` does not count.
+    /// The same as a distribution, drawn once per path; replaces `setup_s`.
     #[serde(default)]
     pub setup: Option<DistributionSpec>,
-    /// The radio falls idle so long after the last packet; `None`: it does not.
+    /// Time from the last packet until the radio becomes idle; `None`: it never does.
     #[serde(default)]
     pub idle_after_s: Option<f64>,
-    /// Depth of the sender's drop-tail queue, the packet in service included; `None`: everything waits.
+    /// Depth of the sender's drop-tail queue, including the packet in service; `None`: unlimited.
     #[serde(default)]
     pub queue_bytes: Option<u64>,
-    /// The same from the client, where it differs.
+    /// The same from the client, if it differs.
     #[serde(default)]
     pub queue_bytes_up: Option<u64>,
-    /// The same to the client, where it differs.
+    /// The same to the client, if it differs.
     #[serde(default)]
     pub queue_bytes_down: Option<u64>,
     /// The same in packets.
@@ -286,7 +286,7 @@ impl EnergySpec {
 }
 
 impl BearerSpec {
-    /// A bearer of these rates and this one-way delay, and nothing else.
+    /// A bearer with only these rates and this one-way delay.
     pub fn of_rates(up_bits_per_s: Option<f64>, down_bits_per_s: Option<f64>, traversal_s: f64) -> Self {
         Self {
             up_bits_per_s,
@@ -399,7 +399,7 @@ impl BearerSpec {
         own_burst: (&'static str, Option<f64>),
         own_states: Option<BurstSpec>,
     ) -> Result<LossProcess, BearerError> {
-        // A direction's own loss is not overruled by what holds for both.
+        // The loss of a direction takes precedence over `burst_loss`.
         let states = if own.1.is_some() { own_states } else { own_states.or(self.burst_loss) };
         if let Some(burst) = &states {
             return Ok(LossProcess::GilbertElliott {
@@ -420,11 +420,11 @@ impl BearerSpec {
         if independent.is_never() {
             return Ok(LossProcess::None);
         }
-        // By chance alone 1 / (1 - loss) are lost in a row.
+        // With independent loss, 1 / (1 - loss) packets are lost in a row on average.
         if loss >= 1.0 || burst <= 1.0 / (1.0 - loss) {
             return Ok(LossProcess::Independent(independent));
         }
-        // Lost in the bad state only, which is left once in `burst` packets and is the share `loss` of all.
+        // Packets are lost only in the bad state, which lasts `burst` packets on average and has the share `loss`.
         let recovers = 1.0 / burst;
         Ok(LossProcess::GilbertElliott {
             worsens: probability(key, recovers * loss / (1.0 - loss))?,

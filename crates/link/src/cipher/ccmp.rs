@@ -19,7 +19,7 @@ impl MacHeader {
         Self(header)
     }
 
-    /// Additional authenticated data: the header with what may change on the way masked (11.4.3.3.3).
+    /// Additional authenticated data: the header, with the fields that may change in transit masked (11.4.3.3.3).
     fn authenticated(&self) -> [u8; 22] {
         let mut data = [0; 22];
         data[0] = self.0[0] & 0x8f;
@@ -109,7 +109,7 @@ impl FrameCipher for Ccmp {
         if context.cipher_update(encrypted, Some(output)).is_err() {
             return Err(CipherError::Forged);
         }
-        // Only a frame that verified moves the counter (11.4.3.4.4).
+        // Only a verified frame advances the counter (11.4.3.4.4).
         if number <= self.received {
             return Err(CipherError::Replayed { number, last: self.received });
         }
@@ -123,7 +123,7 @@ impl FrameCipher for Ccmp {
 mod tests {
     use super::*;
 
-    /// The CCMP example of IEEE 802.11-2012 (annex M.6.4), as hostap and others test against it.
+    /// The CCMP example of IEEE 802.11-2012 (annex M.6.4), which hostap and others also test.
     const KEY: [u8; 16] =
         [0xc9, 0x7c, 0x1f, 0x67, 0xce, 0x37, 0x11, 0x85, 0x51, 0x4a, 0x8a, 0x19, 0xf2, 0xbd, 0xd5, 0x2f];
     const NUMBER: u64 = 0xb503_9776_e70c;

@@ -21,13 +21,13 @@ pub trait FrameCipher: Send {
     /// Bytes that encryption adds to a frame.
     fn overhead_bytes(&self) -> u32;
 
-    /// Replaces a frame body by its encrypted form, headers and check values of the encryption included.
+    /// Replaces a frame body by its encrypted form, including the headers and check values of the encryption.
     fn seal(&mut self, frame: &mut Vec<u8>) -> Result<(), CipherError>;
 
     /// Replaces an encrypted frame body by the plain one.
     ///
     /// # Errors
-    /// [`CipherError`] where it was damaged, forged or replayed; the frame is then of no use.
+    /// [`CipherError`] if it was damaged, forged or replayed; the content of `frame` is then unspecified.
     fn open(&mut self, frame: &mut Vec<u8>) -> Result<(), CipherError>;
 }
 

@@ -1,5 +1,5 @@
-//! Wired Equivalent Privacy (IEEE 802.11-1999, section 8.2): RC4 over the body and its CRC-32, the key a public 24-bit
-//! IV in front of the secret.
+//! Wired Equivalent Privacy (IEEE 802.11-1999, section 8.2): RC4 over the body and its CRC-32; the key is a public
+//! 24-bit IV followed by the secret.
 
 use super::{CipherError, FrameCipher, WEP_OVERHEAD_BYTES};
 use openssl::cipher::Cipher;
@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 
 pub struct Wep {
     context: CipherCtx,
-    /// IV and secret, as RC4 takes them.
+    /// The RC4 key: IV and secret.
     key: Vec<u8>,
     key_id: u8,
     iv: u32,
@@ -21,8 +21,8 @@ const HEADER_BYTES: usize = 4;
 const ICV_BYTES: usize = 4;
 const IV_BYTES: usize = 3;
 
-/// OpenSSL keeps RC4 in its legacy provider. That is loaded once, into a library context of its own, so that it is on
-/// offer nowhere else.
+/// RC4 is in OpenSSL's legacy provider, which is loaded once, into a separate library context, so that no other code
+/// can use it.
 fn rc4() -> Result<Cipher, ErrorStack> {
     static LEGACY: OnceLock<Result<(LibCtx, Provider), ErrorStack>> = OnceLock::new();
     let load = || {
@@ -50,7 +50,7 @@ impl Wep {
     /// RC4 under the IV, in place.
     fn rc4(&mut self, iv: [u8; IV_BYTES], data: &mut [u8]) -> Result<(), ErrorStack> {
         self.key[..IV_BYTES].copy_from_slice(&iv);
-        // Only the key is new: fetching and sizing the cipher again would cost more than most frames.
+        // Only the key is set: fetching the cipher and setting its key length again would cost more than most frames.
         self.context.encrypt_init(None, Some(&self.key), None)?;
         let length = data.len();
         self.context.cipher_update_inplace(data, length)?;
@@ -91,7 +91,7 @@ impl FrameCipher for Wep {
 mod tests {
     use super::*;
 
-    /// The WEP example of IEEE 802.11-2012 (annex M.6.2), as hostap and FreeBSD test against it.
+    /// The WEP example of IEEE 802.11-2012 (annex M.6.2), which hostap and FreeBSD also test.
     const PLAIN: [u8; 86] = [
         0xaa, 0xaa, 0x03, 0x00, 0x00, 0x00, 0x08, 0x00, 0x45, 0x00, 0x00, 0x4e, 0x66, 0x1a, 0x00, 0x00, 0x80,
         0x11, 0xbe, 0x64, 0x0a, 0x00, 0x01, 0x22, 0x0a, 0xff, 0xff, 0xff, 0x00, 0x89, 0x00, 0x89, 0x00, 0x3a,

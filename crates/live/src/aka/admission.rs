@@ -1,9 +1,9 @@
 //! Admission of connections to a node: a table with a limit of connections, and a lower limit for one address.
 //!
-//! If the table is full, a new connection displaces an unauthenticated one. Candidates are those of the address with the
-//! most, if these are more than one and more than 1/32 of all places that authenticated mobiles leave; otherwise all
-//! unauthenticated connections. Of the candidates, silent connections are displaced before those with a valid request,
-//! and older ones first. An authenticated connection is never displaced; if there are only such, the new one is rejected.
+//! If the table is full, a new connection displaces an unauthenticated one. Candidates are those of the address with
+//! the most, if these are more than one and more than 1/32 of all places that authenticated mobiles leave; otherwise
+//! all unauthenticated connections. Silent candidates are displaced before those with a valid request, and older ones
+//! first. An authenticated connection is never displaced; if there are only such, the new one is rejected.
 //!
 //! Therefore a flood of silent connections from a mobile's own address can displace the mobile only before its first
 //! message. A flood from fewer than 32 other addresses cannot displace it at all, nor one from fewer addresses than the
@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-/// A flood from fewer addresses than these displaces only its own connections, if there are more places left.
+/// A flood from fewer addresses than this displaces only its own connections, if enough places are left.
 const ADDRESSES_OF_A_FLOOD: usize = 32;
 
 /// Limits on the peers of a listening socket.
@@ -24,8 +24,8 @@ pub struct Limits {
     pub connections: usize,
     /// Connections at a time of one address: an IPv4 address, or an IPv6 network of 64 bits.
     pub connections_per_address: usize,
-    /// Timeout from the connection to the first valid message, not to the end of the attach. Over a slow bearer a mobile
-    /// needs it for a few hundred bytes, and for one or two retransmissions.
+    /// Timeout from the connection to the first valid message, not to the end of the attach. Over a slow bearer, a
+    /// mobile needs it for a few hundred bytes, and for one or two retransmissions.
     pub first_message: Duration,
 }
 
@@ -86,10 +86,10 @@ struct Held<C> {
     connection: C,
 }
 
-/// What is to be done with a new connection.
+/// Result of the admission of a new connection.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Admission<C> {
-    /// It is in the table under this number; another has had to go.
+    /// It is in the table under this number; `displaced` was removed from the table.
     Admitted {
         number: u64,
         displaced: Option<C>,
@@ -144,8 +144,8 @@ impl<C> Table<C> {
         Admission::Admitted { number, displaced }
     }
 
-    /// The unauthenticated connection to displace, if any: of the address with the most, if any has many, the oldest of
-    /// those in the earliest state.
+    /// The unauthenticated connection to displace, if there is one: first those of the address with the most, if these
+    /// are many, then silent ones, then the oldest.
     fn yielding(&self, among: impl Fn(&Held<C>) -> bool) -> Option<u64> {
         let candidates = || {
             let unproved = |held: &Held<C>| held.standing != Standing::Proved && among(held);
@@ -155,7 +155,7 @@ impl<C> Table<C> {
         for (_, held) in candidates() {
             *of_origin.entry(held.origin).or_default() += 1;
         }
-        // A few mobiles behind one address are no flood. Authenticated ones stay, so the others share the remaining places.
+        // A few mobiles behind one address are no flood. Authenticated ones stay; others share the remaining places.
         let proved = self.held.values().filter(|held| held.standing == Standing::Proved).count();
         let few = (self.limits.connections.saturating_sub(proved) / ADDRESSES_OF_A_FLOOD).max(1);
         let share = |origin: &Origin| of_origin.get(origin).copied().unwrap_or(0).max(few);
@@ -175,7 +175,7 @@ impl<C> Table<C> {
         Some(held.connection)
     }
 
-    /// The system cannot accept another connection: an unauthenticated one is removed.
+    /// Removes an unauthenticated connection, because the system cannot accept another one.
     pub fn relieve(&mut self) -> Option<C> {
         let number = self.yielding(|_| true)?;
         self.refusals.displaced += 1;
@@ -247,7 +247,7 @@ mod tests {
         admitted(&mut table, host(4), 4);
         table.raise(first, Standing::Proved);
         table.raise(second, Standing::Asked);
-        // Standing is never lost.
+        // A standing is never lowered.
         table.raise(first, Standing::Asked);
         assert_eq!(admitted(&mut table, host(5), 5).1, Some(3), "the oldest of the silent");
         assert_eq!(admitted(&mut table, host(6), 6).1, Some(4));
@@ -311,7 +311,7 @@ mod tests {
         }
     }
 
-    /// Mobiles in their handshakes, at an address of their own, among any number of others' requests from few addresses.
+    /// Mobiles at one address, in their handshakes, among any number of requests of others from a few addresses.
     #[test]
     fn a_flood_from_a_few_addresses_takes_places_from_itself_alone() {
         for hosts in [1, 5, 17, 31] {
@@ -329,7 +329,7 @@ mod tests {
         }
     }
 
-    /// The same where most places are those of mobiles that have attached and stay.
+    /// The same, if mobiles that have attached hold most places.
     #[test]
     fn a_flood_beside_many_attached_mobiles_takes_places_from_itself_alone() {
         for (proved, hosts, each) in [(200, 7, 8), (200, 31, 8), (248, 1, 8), (248, 6, 3), (253, 1, 3)] {

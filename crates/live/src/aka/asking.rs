@@ -1,4 +1,4 @@
-//! Questions of an SGSN to other nodes: none longer than the attach that asks, and not too many of one node at a time.
+//! Queries of an SGSN to other nodes. A query ends with its attach, and the number of queries to one node is limited.
 
 use super::sockets::{MAX_ANSWER, POLL_INTERVAL, connect, locked, read, ready};
 use shakedown_aka::core::{Answer, Query};
@@ -10,9 +10,9 @@ use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// Questions to one node at a time on behalf of clients that are not authenticated. What is beyond is not asked: a stranger who names
-/// a node that is silent, or has all its subscribers asked for, takes neither its places nor ours. Those of mobiles that
-/// have authenticated themselves have places of their own at this node, and are not counted.
+/// Maximum number of simultaneous queries to one node for unauthenticated clients; further ones are not sent. An
+/// attacker who names a silent node, or queries for all its subscribers, can exhaust neither its places nor those of
+/// this node. Queries for authenticated mobiles, which have their own places at this node, are not counted.
 pub(super) const MAX_UNPROVED: usize = 32;
 
 pub(super) struct Asking {
@@ -26,7 +26,7 @@ impl Default for Asking {
     }
 }
 
-/// One of them, until it is over.
+/// A query that is counted until it ends.
 struct Counted<'a> {
     asking: &'a Asking,
     address: SocketAddr,
@@ -44,13 +44,13 @@ impl Drop for Counted<'_> {
     }
 }
 
-/// True of what is asked before a mobile has authenticated itself.
+/// True for queries that precede the authentication of a mobile.
 fn is_unproved(query: &Query) -> bool {
     matches!(query, Query::Context { .. } | Query::CrossCertificate { .. })
 }
 
 impl Asking {
-    /// Asks a node, until `is_over`; `None` where it does not answer in time, or may not be asked now.
+    /// Queries a node. `None` if it does not answer in time or before `is_over`, or if too many queries wait.
     pub(super) fn ask(
         &self,
         address: SocketAddr,
@@ -94,12 +94,12 @@ mod tests {
     use std::net::TcpListener;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    /// To a node that says nothing: as many as may, and no more; each ends with the attach that asks.
+    /// At most `MAX_UNPROVED` queries wait for a silent node, and each ends with its attach.
     #[test]
     fn a_silent_node_is_asked_by_a_bounded_number_for_as_long_as_each_is_connected() {
         let mute = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = mute.local_addr().unwrap();
-        // They end because they are stopped, and not because their time is over.
+        // The queries end because they are stopped, not by the timeout.
         let asking = Asking { timeout: Duration::from_secs(600), ..Asking::default() };
         let over = AtomicBool::new(false);
         let is_over = || over.load(Ordering::Relaxed);
@@ -116,7 +116,7 @@ mod tests {
             let mut accepted: Vec<_> = (0..MAX_UNPROVED).map(|_| mute.accept().unwrap().0).collect();
             assert_eq!(asking.ask(address, &context, &|| panic!("it is asked")), None);
             assert_eq!(locked(&asking.unproved)[&address], MAX_UNPROVED);
-            // Who has authenticated himself is not kept from asking; nor is another node kept from being asked.
+            // Queries for authenticated mobiles are not limited.
             let other = scope.spawn(|| asking.ask(address, &location, &is_over));
             let mut proved = mute.accept().unwrap().0;
             proved.read_exact(&mut [0; 3]).unwrap();
@@ -126,7 +126,7 @@ mod tests {
             for one in asked {
                 assert_eq!(one.join().unwrap(), None);
             }
-            // They have hung up: behind the question there is the end.
+            // The connections are closed: the stream ends after the query.
             for one in &mut accepted {
                 let mut said = Vec::new();
                 let _ = one.read_to_end(&mut said);

@@ -1,4 +1,4 @@
-//! Mobiles, SGSNs and an HSS on this program's own stacks, as runs in virtual time deploy them.
+//! Mobiles, SGSNs and an HSS on this program's stacks, for runs in virtual time.
 
 use super::lab::{self, Cache, Card, Lab, NodeCertificates};
 use super::{AkaError, Operator, suite_of};
@@ -15,14 +15,14 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
-/// The nodes of a laboratory, and its subscribers.
+/// The nodes and subscribers of a run.
 pub struct Deployment {
     suite: Suite,
     settings: Settings,
     pub nodes: Vec<Node<Lab>>,
     pub homes: HashMap<Network, Hss>,
     pub cards: Vec<Card>,
-    /// What they took from their last attach: temporary identity and session.
+    /// Temporary identity and session of each mobile from its last attach.
     pub kept: Vec<(Option<Temporary>, Option<Session>)>,
     connectors: Vec<Arc<dyn Connector>>,
     serving: Network,
@@ -77,7 +77,7 @@ impl Deployment {
         Ok(deployment)
     }
 
-    /// Adds a subscriber of the home network; its place among the mobiles.
+    /// Adds a subscriber of the home network; returns its index.
     pub fn subscribe(&mut self) -> Result<usize, AkaError> {
         let [home, abroad] = &self.operators;
         let place = self.cards.len();
@@ -105,12 +105,12 @@ impl Deployment {
         Ok(self.cards.len() - 1)
     }
 
-    /// Home network and the one abroad.
+    /// Operators of the home network and of the other network.
     pub fn operators(&self) -> &[Operator; 2] {
         &self.operators
     }
 
-    /// A mobile about to attach, with what it took from its last attach.
+    /// A mobile that is about to attach, with the temporary identity and session of its last attach.
     pub fn mobile(&self, place: usize) -> Result<Mobile<Box<dyn shakedown_trace::Endpoint>>, AkaError> {
         let (temporary, session) = &self.kept[place];
         let endpoint = self.connectors[place].connect(session.as_ref())?;
@@ -119,7 +119,7 @@ impl Deployment {
         Ok(Mobile::new(endpoint, Subscription { imsi, home, temporary: temporary.clone() }))
     }
 
-    /// What a mobile takes from its attach: always the temporary identity, and a session where it made one.
+    /// Keeps the temporary identity of an attach, and the session if the attach created one.
     pub fn keep(&mut self, place: usize, temporary: Temporary, session: Option<Session>) {
         let kept = &mut self.kept[place];
         kept.0 = Some(temporary);
@@ -140,14 +140,14 @@ impl Deployment {
     }
 }
 
-/// Of Seeded: what TLS, keys and certificates draw.
+/// Numbers of the [`Seeded`] streams for TLS, keys and certificates.
 const CRYPTOGRAPHY: u64 = 104;
 const FIRST_USE: u64 = 105;
 
-/// Runs a plan. `step` is told how many attaches are over, and may stop it. The same plan gives the same outcome.
+/// Runs a plan; the same plan gives the same outcome. `step` gets the number of ended attaches, and may stop the run.
 ///
 /// # Errors
-/// [`AkaError`] where nothing can be run; attaches that failed are in the outcome.
+/// [`AkaError`] if nothing can be run; failed attaches are in the outcome.
 pub fn simulate(
     suite: &Suite,
     plan: &Plan,
@@ -164,7 +164,7 @@ pub fn simulate(
         deployment.nodes.iter().for_each(|node| outcome.count(node.tally()));
         Ok::<_, AkaError>(outcome)
     };
-    // What OpenSSL draws when a process first uses it is drawn by an attach that does not count.
+    // An uncounted attach makes the random draws of OpenSSL's first use in a process.
     let first = Plan { attaches: 1, mobiles: 1, background_per_s: 0.0, ..plan.clone() };
     seeded(FIRST_USE)?.during(|| run(&first, &mut |_| ControlFlow::Continue(())))?;
     seeded(CRYPTOGRAPHY)?.during(|| run(plan, step))

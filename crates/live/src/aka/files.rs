@@ -1,5 +1,5 @@
-//! What the processes are told in files: an HSS's register, an SGSN's certificates, a subscriber's card. JSON, with
-//! certificates and keys as PEM; a reader of a key can pose as its owner, so files with keys are readable by their owner only.
+//! Configuration files of the processes: an HSS's register, an SGSN's certificates, a subscriber's card. The format is
+//! JSON, with certificates and keys as PEM. Files with private keys are readable only by their owner.
 
 use super::lab::{self, Card, NodeCertificates};
 use super::{AkaError, suite_of};
@@ -23,7 +23,7 @@ pub struct HssFile {
     pub network: String,
     pub subscribers: BTreeMap<String, String>,
     pub barred: Vec<String>,
-    /// Roaming agreements: a serving network's authority as this network certifies it.
+    /// Roaming agreements: cross-certificates that this network issued for the authorities of serving networks.
     pub certified: BTreeMap<String, String>,
 }
 
@@ -37,7 +37,7 @@ pub struct SgsnFile {
     pub key: String,
     pub authority: String,
     pub root: String,
-    /// Roots of home networks with which there is an agreement.
+    /// Roots of home networks with a roaming agreement.
     pub partners: BTreeMap<String, String>,
 }
 
@@ -50,7 +50,7 @@ pub struct CardFile {
     pub leaf: String,
     pub key: String,
     pub root: String,
-    /// The home network's authority, as each serving network certifies it.
+    /// Cross-certificates that serving networks issued for the home network's authority.
     pub authorities: BTreeMap<String, String>,
 }
 
@@ -88,7 +88,7 @@ fn certificates(
     all.iter().map(one).collect()
 }
 
-/// A leaf and its key, which must be of each other and of the kind that the suite has.
+/// A leaf and its key, which must match each other and the key type of the suite.
 fn leaf_and_key(leaf: &str, key: &str, suite: &Suite, path: &Path) -> Result<Issued, AkaError> {
     let certificate = certificate(leaf, path, "\"leaf\"")?;
     // Without a callback OpenSSL would ask the terminal for the password of a key that has one.
@@ -177,7 +177,7 @@ impl SgsnFile {
 }
 
 impl CardFile {
-    /// The card, and the suite that it is for.
+    /// The card and its suite.
     pub fn card(&self, path: &Path) -> Result<(Card, Suite), AkaError> {
         let imsi = named(path, "imsi", Imsi::new(&self.imsi))?;
         let home = named(path, "home", Network::new(&self.home))?;

@@ -1,4 +1,4 @@
-//! What an SGSN and a mobile are made of: certificates, trust, and endpoints of this program's stacks.
+//! Certificates, trust and endpoints of SGSNs and mobiles, on this program's stacks.
 
 use super::AkaError;
 use openssl::x509::{X509, X509VerifyResult};
@@ -14,7 +14,7 @@ use shakedown_trace::{Endpoint, Side, Suite};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The suite as attaches run it: mutual, and with chains of two levels to the root.
+/// The suite that attaches use: mutual, and with chains of leaf, authority and root.
 pub fn suite_of(suite: &Suite) -> Result<Suite, AkaError> {
     let refuse = |reason| Err(AkaError::Suite { suite: suite.to_string(), reason });
     if !matches!(suite.protocol, Protocol::Tls10 | Protocol::Tls11 | Protocol::Tls12) {
@@ -43,18 +43,18 @@ pub fn suite_of(suite: &Suite) -> Result<Suite, AkaError> {
     Ok(suite)
 }
 
-/// Keys of leaf, authority and root in a suite of [`suite_of`].
+/// Key types of leaf, authority and root in a suite of [`suite_of`].
 pub(super) fn kinds(suite: &Suite) -> [KeyType; 3] {
     let at = |place: usize| suite.keys.get(place).or(suite.keys.last()).copied();
     let usual = KeyType::Rsa { bits: 2048, exponent_3: false };
     [0, 1, 2].map(|place| at(place).unwrap_or(usual))
 }
 
-/// The sessions of a node, as its TLS stack sees them.
+/// The sessions of a node as the session cache of its TLS stack.
 pub struct Cache(pub Arc<Mutex<Sessions>>);
 
 impl SessionCache for Cache {
-    /// Attaches resume by session ID, so each session is a full handshake's own.
+    /// Attaches use TLS up to 1.2, where only a full handshake creates a session, so its time is not needed.
     fn put(&self, id: &[u8], session: Vec<u8>, _: i64) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).put(id, session);
     }
@@ -64,7 +64,7 @@ impl SessionCache for Cache {
     }
 }
 
-/// What a subscriber carries.
+/// A subscriber's identity, certificates and key.
 #[derive(Clone)]
 pub struct Card {
     pub imsi: Imsi,
@@ -72,14 +72,14 @@ pub struct Card {
     /// The home network's root, DER.
     pub root: Vec<u8>,
     pub leaf: Vec<u8>,
-    /// … and its key, PKCS #8.
+    /// Key of `leaf`, PKCS #8.
     pub key: Vec<u8>,
-    /// The home network's authority, as each serving network's root certifies it, DER.
+    /// Cross-certificates that serving networks' roots issued for the home network's authority, DER.
     pub authorities: BTreeMap<Network, Vec<u8>>,
 }
 
 impl Card {
-    /// What makes the subscriber's ends in a serving network.
+    /// Creates the subscriber's endpoints in a serving network.
     pub fn connector(
         &self,
         suite: &Suite,
@@ -120,7 +120,7 @@ fn pair(server: Identity, client: Identity) -> Identities {
     }
 }
 
-/// What an SGSN is made of.
+/// An SGSN's certificates, and the acceptors that present them.
 pub struct Lab {
     suite: Suite,
     settings: Settings,
@@ -132,17 +132,17 @@ pub struct Lab {
     acceptors: HashMap<Network, Arc<dyn Acceptor>>,
 }
 
-/// What an SGSN presents and trusts.
+/// Certificates that an SGSN presents and trusts.
 pub struct NodeCertificates {
     pub leaf: Issued,
     pub authority: Vec<u8>,
     pub root: Vec<u8>,
-    /// The roots of networks with which there is a roaming agreement, DER.
+    /// Roots of networks with a roaming agreement, DER.
     pub partners: BTreeMap<Network, Vec<u8>>,
 }
 
-/// What the sessions of an SGSN depend on: its suite, its network, and whom that trusts. The same at every SGSN of the
-/// network, so that sessions go with their mobiles.
+/// Digest of what an SGSN's sessions depend on: the suite, the network and the trusted roots. It is the same at every
+/// SGSN of a network, so that sessions can move with their mobiles.
 pub(super) fn basis(suite: &Suite, network: &Network, certificates: &NodeCertificates) -> Basis {
     let mut hash = openssl::sha::Sha256::new();
     let mut add = |bytes: &[u8]| {
@@ -186,7 +186,7 @@ impl Lab {
         Ok(lab)
     }
 
-    /// What makes ends that present the network's authority under this certificate.
+    /// An acceptor that presents this certificate of the network's authority.
     fn acceptor(&self, authority: &[u8]) -> Result<Arc<dyn Acceptor>, SetupError> {
         let own = Identity {
             chain: vec![self.leaf.certificate.clone(), authority.to_vec()],
@@ -233,7 +233,7 @@ impl Environment for Lab {
 
     fn random(&mut self, bytes: &mut [u8]) {
         if openssl::rand::rand_bytes(bytes).is_err() {
-            // A temporary identity that can be guessed is none; this process has lost its randomness.
+            // Without random numbers, temporary identities would be predictable, so the process must not continue.
             std::process::abort();
         }
     }

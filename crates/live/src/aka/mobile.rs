@@ -1,4 +1,4 @@
-//! A mobile as a process on a TCP socket, around the same machine that runs in virtual time.
+//! A mobile as a process on a TCP socket, with the same state machine as in virtual time.
 
 use super::AkaError;
 use super::files::{self, CardFile};
@@ -21,17 +21,17 @@ use std::time::{Duration, Instant};
 pub struct MobileOptions {
     pub sgsns: Vec<SocketAddr>,
     pub serving: String,
-    /// What `aka provision` wrote.
+    /// File that `aka provision` wrote.
     pub card: PathBuf,
     pub attaches: usize,
     pub gap: Duration,
-    /// For the network to say anything.
+    /// Timeout of the connection, and of the attach including the response to user data.
     pub timeout: Duration,
-    /// User data to send under the derived keys and to get back.
+    /// User data that is sent under the derived keys and must be echoed.
     pub data: Option<Vec<u8>>,
 }
 
-/// One attach of a mobile on a socket. Times in seconds, as in virtual time; SCRT is the SGSN's to measure.
+/// One attach of a mobile on a socket. Times in seconds, as in virtual time; the SGSN measures SCRT.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Attached {
     pub failure: Option<String>,
@@ -43,7 +43,7 @@ pub struct Attached {
     pub tst_s: Option<f64>,
     pub attach_s: Option<f64>,
     pub handshake_bytes: [u64; 2],
-    /// User data came back as it was sent.
+    /// Whether user data came back unchanged.
     pub echoed: Option<bool>,
 }
 
@@ -53,10 +53,10 @@ pub struct Attaches {
     pub attaches: Vec<Attached>,
 }
 
-/// Attaches as often as is asked, each time with what the last attach left. `step` is told how many are over.
+/// Attaches repeatedly, each time with the identity and session of the last attach. `step` gets the number so far.
 ///
 /// # Errors
-/// [`AkaError`] where nothing can be run; attaches that failed are in the result.
+/// [`AkaError`] if nothing can be run; failed attaches are in the result.
 pub fn attach(
     options: &MobileOptions,
     step: &mut dyn FnMut(usize) -> ControlFlow<()>,
@@ -90,7 +90,7 @@ pub fn attach(
     Ok(Attaches { suite, attaches: all })
 }
 
-/// What a mobile took from its last attach.
+/// Temporary identity and session of the last attach.
 type Left = (Option<Temporary>, Option<Session>);
 
 fn attach_once(
@@ -116,7 +116,7 @@ fn attach_once(
             });
         }
     };
-    // What the paper calls preparation: certificates and key are read, and a context is made.
+    // The paper's preparation: certificates and key are read, and a context is created.
     let file: CardFile = files::read(&options.card)?;
     let (card, suite) = file.card(&options.card)?;
     let connector = card.connector(&suite, serving, &settings())?;

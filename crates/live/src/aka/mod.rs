@@ -1,4 +1,4 @@
-//! SSL-based AKA on this program's own stacks: operators and their certificates, runs in virtual time, and mobile, SGSN and
+//! SSL-based AKA on this program's stacks: operators and their certificates, runs in virtual time, and mobile, SGSN and
 //! HSS as processes on sockets.
 
 mod admission;
@@ -23,7 +23,7 @@ pub use provision::{Provisioned, Site, provision};
 use shakedown_stacks::SetupError;
 use std::path::PathBuf;
 
-/// Why nothing could be run. What went wrong with single attaches is in the results.
+/// Errors that prevent a run. Failures of single attaches are in the results.
 #[derive(Debug, thiserror::Error)]
 pub enum AkaError {
     #[error(transparent)]
@@ -42,7 +42,7 @@ pub enum AkaError {
     Option { option: &'static str, given: String, accepted: String },
     #[error("{}: {reason}", path.display())]
     File { path: PathBuf, reason: String },
-    /// Not by the user's mistake: a full disk.
+    /// A failure of the system, such as a full disk.
     #[error("{}: {reason}", path.display())]
     Disk { path: PathBuf, reason: String },
     #[error("cannot listen on {address}: {}", crate::serve::listening_reason(.source))]
@@ -54,7 +54,7 @@ pub enum AkaError {
 }
 
 impl AkaError {
-    /// True where the user asked for something that cannot be, false where something went wrong.
+    /// True for invalid input, false for failures of the system.
     pub fn is_usage(&self) -> bool {
         matches!(
             self,

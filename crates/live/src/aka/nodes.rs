@@ -1,4 +1,4 @@
-//! SGSN and HSS as processes on TCP sockets, around the same machines that run in virtual time.
+//! SGSN and HSS as processes on TCP sockets, with the same state machines as in virtual time.
 
 use super::AkaError;
 use super::admission::{Limits, Refusals, Standing};
@@ -24,23 +24,23 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 #[derive(Clone, Debug)]
 pub struct HssOptions {
     pub listen: SocketAddr,
-    /// What `aka provision` wrote.
+    /// File that `aka provision` wrote.
     pub file: PathBuf,
-    /// What SGSNs may hold.
+    /// Limits of the connections of SGSNs.
     pub limits: Limits,
 }
 
 #[derive(Clone, Debug)]
 pub struct SgsnOptions {
     pub listen: SocketAddr,
-    /// For other SGSNs; `None`: there are none.
+    /// Address for other SGSNs; `None` if there are none.
     pub core: Option<SocketAddr>,
-    /// What `aka provision` wrote.
+    /// File that `aka provision` wrote.
     pub file: PathBuf,
     pub homes: BTreeMap<Network, SocketAddr>,
     pub neighbours: BTreeMap<NodeName, SocketAddr>,
     pub policy: Policy,
-    /// What mobiles may hold, and other SGSNs.
+    /// Limits of the connections of mobiles and of other SGSNs.
     pub limits: Limits,
 }
 
@@ -56,23 +56,23 @@ pub struct HssSummary {
 pub struct SgsnSummary {
     #[serde(flatten)]
     pub tally: Tally,
-    /// The first of each cause, in a line.
+    /// Message of the first rejection of each cause.
     pub reasons: BTreeMap<String, String>,
     /// Mobiles' connections that were not served.
     pub connections: Refusals,
-    /// The same of other SGSNs, where there may be any.
+    /// The same for other SGSNs, if `core` is set.
     pub core_connections: Option<Refusals>,
-    /// ServerHello sent to attach accept sent, of full handshakes.
+    /// Times from sending ServerHello to sending the attach accept, of full handshakes.
     pub scrt_full_s: Vec<f64>,
-    /// The same of resumed ones.
+    /// The same for resumed handshakes.
     pub scrt_resumed_s: Vec<f64>,
 }
 
-/// How long a mobile may take to attach, and be silent afterwards.
+/// Maximum duration of an attach, and of silence afterwards.
 const MAX_ATTACH: Duration = Duration::from_secs(120);
 const MAX_SAMPLES: usize = 100_000;
 
-/// Seconds since 1970: sessions age across restarts.
+/// Time since 1970, because sessions age across restarts.
 fn wall() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
@@ -82,7 +82,7 @@ pub(super) fn settings() -> Settings {
     Settings { now_unix_s: now, instrumented: false, exposure: Exposure::Network, ..Settings::default() }
 }
 
-/// Answers other nodes on one connection, for as long as they ask in time.
+/// Answers another node's queries on one connection, until none arrives within the timeout.
 fn answer_all(link: &Link<'_>, answer: &dyn Fn(&Query) -> Option<Answer>) {
     let mut stream = link.stream();
     let (mut frames, mut buffer) = (Frames::default(), [0; 4096]);
@@ -107,7 +107,7 @@ fn answer_all(link: &Link<'_>, answer: &dyn Fn(&Query) -> Option<Answer>) {
     }
 }
 
-/// Serves a register until `step` stops it; `listening` is told the address.
+/// Serves a register until `step` stops it; `listening` gets the address.
 pub fn serve_hss(
     options: &HssOptions,
     listening: &mut dyn FnMut(SocketAddr) -> ControlFlow<()>,
@@ -136,7 +136,7 @@ pub fn serve_hss(
     Ok(HssSummary { connections: port.refusals(), ..found })
 }
 
-/// What the mobile has shown now.
+/// Raises the standing of a mobile to that of its attach.
 fn raise(link: &Link<'_>, attach: &Attach<Lab>, standing: &mut Standing) {
     let shown = match (attach.negotiated(), attach.is_asked()) {
         // Both sides authenticate in every handshake, full or resumed.
@@ -150,7 +150,7 @@ fn raise(link: &Link<'_>, attach: &Attach<Lab>, standing: &mut Standing) {
     }
 }
 
-/// Where an SGSN keeps sessions and subscribers.
+/// Store of an SGSN's sessions and subscribers.
 pub type Kept = Box<dyn Store + Send>;
 
 struct Serving<'a> {
@@ -160,7 +160,8 @@ struct Serving<'a> {
     asking: Asking,
 }
 
-/// Serves mobiles until `step` stops it, and keeps what it must in `store`; `listening` is told the addresses for mobiles and for other SGSNs.
+/// Serves mobiles until `step` stops it. `store` keeps sessions and subscribers; `listening` gets the addresses for
+/// mobiles and for other SGSNs.
 pub fn serve_sgsn(
     options: &SgsnOptions,
     store: Kept,
@@ -247,15 +248,15 @@ impl Serving<'_> {
                 None => return attach.handle_close(&mut *locked(&self.node)),
                 Some(0) => continue,
                 Some(length) => {
-                    // The time is read when the node is held: no attach sees another's as its future.
+                    // The time is read while the node is locked, so that it never decreases between attaches.
                     let mut node = locked(&self.node);
                     attach.handle_input(&mut *node, wall(), &buffer[..length]);
                 }
             }
-            // Before others are asked: that may take long.
+            // Before queries to other nodes, which may take long.
             raise(link, &attach, &mut standing);
             while let Some((network, query)) = attach.poll_query() {
-                // No other attach waits for it: the node is free meanwhile.
+                // The node is not locked during the query, so other attaches continue.
                 let answer = self.ask(&attach, &network, &query, link);
                 if link.is_over() {
                     return attach.handle_close(&mut *locked(&self.node));
@@ -266,7 +267,7 @@ impl Serving<'_> {
             while let Some(event) = attach.poll_event() {
                 match event {
                     AttachEvent::Attached { .. } => until = Instant::now() + MAX_ATTACH,
-                    // The laboratory has nowhere else to send it.
+                    // There is no network behind this SGSN, so data is echoed.
                     AttachEvent::Data(data) => {
                         attach.send(&data);
                         until = Instant::now() + MAX_ATTACH;

@@ -1,4 +1,4 @@
-//! An operator's authorities: its root, the authority under it, and what they certify.
+//! An operator's root, the authority below it, and the certificates that they issue.
 
 use super::AkaError;
 use openssl::pkey::{PKey, Private};
@@ -27,7 +27,7 @@ fn der(certificate: &X509) -> Result<Vec<u8>, AkaError> {
 }
 
 impl Operator {
-    /// An operator with new keys: of leaves, authority and root.
+    /// An operator with new keys; `kinds` are the key types of leaves, authority and root.
     pub fn new(network: &Network, kinds: [KeyType; 3], profile: &Profile) -> Result<Self, AkaError> {
         let named = |profile: &Profile, place, name: String| {
             profile.with(place, &Overrides { common_name: Some(name), ..Overrides::default() })
@@ -58,12 +58,12 @@ impl Operator {
         der(&self.root)
     }
 
-    /// Its authority as its own root certifies it, DER.
+    /// Its authority's certificate from its own root, DER.
     pub fn authority(&self) -> Result<Vec<u8>, AkaError> {
         der(&self.authority)
     }
 
-    /// A cross-certificate: another operator's authority as this one's root certifies it, DER.
+    /// A cross-certificate that this operator's root issues for another operator's authority, DER.
     pub fn certify(&self, other: &Self) -> Result<Vec<u8>, AkaError> {
         if other.network == self.network {
             return self.authority();

@@ -1,4 +1,4 @@
-//! Two operators and the files of their nodes and subscribers: all of them, or none.
+//! Creates two operators and the files of their nodes and subscribers: all of them, or none.
 
 use super::files::{CardFile, HssFile, SgsnFile};
 use super::{AkaError, Operator, lab, suite_of};
@@ -34,7 +34,7 @@ pub struct Provisioned {
     pub files: Vec<PathBuf>,
 }
 
-/// What was asked for, once it can be made.
+/// A validated request.
 struct Checked {
     suite: Suite,
     home: Network,
@@ -89,7 +89,7 @@ fn key_pem(pkcs8: &[u8]) -> Result<String, AkaError> {
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// A file's name and what is in it.
+/// A file's name and content.
 type Content = (String, String);
 
 fn content(name: String, value: &impl Serialize) -> Result<Content, AkaError> {
@@ -99,12 +99,12 @@ fn content(name: String, value: &impl Serialize) -> Result<Content, AkaError> {
     Ok((name + ".json", text))
 }
 
-/// Makes two operators with a roaming agreement (or one, where the networks are the same), and files for the home
-/// network's HSS and subscribers and the serving network's SGSNs. What was asked for is checked first, then everything is
-/// made in memory, and then written; `step` may stop it before.
+/// Creates two operators with a roaming agreement (or one, if the networks are the same), and files for the home
+/// network's HSS and subscribers and the serving network's SGSNs. The request is validated, then everything is created
+/// in memory and then written; `step` may stop it before that.
 ///
 /// # Errors
-/// [`AkaError`]; nothing has been written then.
+/// [`AkaError`]; no file remains then.
 pub fn provision(
     site: &Site,
     step: &mut dyn FnMut(usize) -> ControlFlow<()>,
@@ -183,7 +183,7 @@ fn wrong(path: &Path) -> impl Fn(std::io::Error) -> AkaError {
     }
 }
 
-/// Refuses what is neither a new folder nor an empty one, before anything is made.
+/// Rejects a folder that is neither new nor empty, before anything is created.
 fn check_place(folder: &Path) -> Result<(), AkaError> {
     match std::fs::read_dir(folder) {
         Ok(mut entries) => match entries.next() {
@@ -198,8 +198,8 @@ fn check_place(folder: &Path) -> Result<(), AkaError> {
     }
 }
 
-/// Writes all files into the folder, or none. A process that is killed meanwhile leaves them under the name that its user
-/// gave: no hidden folder with private keys stays. The last are those without which no node can start.
+/// Writes all files into the folder, or none. If the process is killed, files remain only in the folder that the user
+/// named, not in a hidden one. The files of the nodes are last, so no node starts with an incomplete set.
 fn write(folder: &Path, contents: &[Content]) -> Result<Vec<PathBuf>, AkaError> {
     let missing = missing_folders(folder);
     let mut written = Vec::new();
@@ -213,7 +213,7 @@ fn write(folder: &Path, contents: &[Content]) -> Result<Vec<PathBuf>, AkaError> 
     Ok(written)
 }
 
-/// Makes a folder that is not there: there will be private keys in it.
+/// Creates a folder if it does not exist, accessible only to its owner because it will contain private keys.
 fn make_folder(folder: &Path) -> std::io::Result<()> {
     let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty());
     parent.map_or(Ok(()), std::fs::create_dir_all)?;
@@ -223,7 +223,7 @@ fn make_folder(folder: &Path) -> std::io::Result<()> {
     }
 }
 
-/// Writes files that are not there, and says which are.
+/// Writes new files, and adds their paths to `written`.
 fn write_all(folder: &Path, contents: &[Content], written: &mut Vec<PathBuf>) -> Result<(), AkaError> {
     for (name, text) in contents {
         let path = folder.join(name);

@@ -1,4 +1,4 @@
-//! TCP connections of nodes: a thread each, admitted by a table, ended by its time or by the node's.
+//! TCP connections of nodes: one thread each, admitted by a table, ended by a timeout or with the node.
 
 use super::AkaError;
 use super::admission::{Admission, Limits, Origin, Refusals, Standing, Table};
@@ -17,14 +17,14 @@ use std::time::{Duration, Instant};
 
 /// Interval at which a wait for a node's response checks the time.
 pub const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// The same of a node's own connections. One that is closed wakes its thread at once.
+/// The same for connections that a node accepted. A thread wakes immediately when its connection is closed.
 const PULSE: Duration = Duration::from_millis(200);
 /// Timeout of a write, and of another node's response.
 pub const MAX_ANSWER: Duration = Duration::from_secs(5);
-/// Threads for each place in a table, and for each that an address may have: those of displaced connections take a moment
-/// to end.
+/// Maximum number of threads per place in a table, and per place of an address, because the threads of displaced
+/// connections end with a delay.
 const THREADS_PER_PLACE: usize = 2;
-/// Connections that are accepted between two looks at whether to stop.
+/// Maximum number of connections that are accepted between two calls of `step`.
 const BATCH: usize = 64;
 
 type Connections = Mutex<Table<Arc<Connection>>>;
@@ -39,14 +39,14 @@ impl Connection {
         Arc::new(Self { stream, over: AtomicBool::new(false) })
     }
 
-    /// Its thread ends: at once if it reads or writes, at the next check if it waits for another node.
+    /// Ends its thread: immediately if it reads or writes, at the next check if it waits for another node.
     fn end(&self) {
         self.over.store(true, Ordering::Relaxed);
         let _ = self.stream.shutdown(Shutdown::Both);
     }
 }
 
-/// Threads that run, of all and by address.
+/// Number of running threads, of all addresses and by address.
 #[derive(Default)]
 struct Threads {
     all: usize,
@@ -88,7 +88,7 @@ pub struct Port {
     threads: Mutex<Threads>,
 }
 
-/// What a connection holds for as long as its thread runs, however that ends: a thread, and its place in the table.
+/// The thread and the place in the table that a connection holds until its thread ends, even by a panic.
 struct Place<'a> {
     port: &'a Port,
     number: u64,
@@ -114,7 +114,7 @@ pub struct Link<'a> {
     connection: Arc<Connection>,
     number: u64,
     table: &'a Connections,
-    /// For the first message.
+    /// Timeout of the first message.
     pub timeout: Duration,
 }
 
@@ -137,7 +137,7 @@ impl Port {
         locked(&self.table).refusals()
     }
 
-    /// Accepts what has come; false where nothing had.
+    /// Accepts the connections that wait; false if there were none.
     fn accept<'scope, 'env>(
         &'env self,
         scope: &'scope std::thread::Scope<'scope, 'env>,
@@ -166,7 +166,7 @@ impl Port {
             }
             let place = Place::take(self, number, origin);
             let work = move || {
-                // All of it: of its fields alone the closure would take copies.
+                // Moves the whole `Place`, so that it is dropped here; otherwise the closure would only copy fields.
                 let place = place;
                 let timeout = self.limits.first_message;
                 let link = Link { connection, number: place.number, table: &place.port.table, timeout };
@@ -182,8 +182,8 @@ impl Port {
         true
     }
 
-    /// Without descriptors no other connection can be accepted: one that has proved nothing is closed. Its descriptor is free when its thread
-    /// has ended, so the next goes only if that was not enough.
+    /// Closes an unauthenticated connection if descriptors are exhausted. Its descriptor is released when its thread
+    /// has ended, so the next one is closed only after that.
     fn relieve(&self) {
         let mut table = locked(&self.table);
         if locked(&self.threads).all <= table.len()
@@ -205,25 +205,25 @@ impl Link<'_> {
         &self.connection.stream
     }
 
-    /// This node closed the connection: displaced by another, or at the end. A thread that waits for something else
-    /// than this connection polls this.
+    /// True if this node closed the connection: displaced by another, or at the end. A thread that waits for something
+    /// other than this connection polls this.
     pub fn is_over(&self) -> bool {
         self.connection.over.load(Ordering::Relaxed)
     }
 
-    /// The other end has shown more than before.
+    /// Raises the standing of the peer.
     pub fn raise(&self, standing: Standing) {
         locked(self.table).raise(self.number, standing);
     }
 
-    /// Nothing has come in time.
+    /// Counts the connection as one whose first message did not arrive in time.
     pub fn give_up(&self) {
         locked(self.table).count_silent();
     }
 }
 
-/// Accepts connections until `step` stops it, and serves each on a thread. Threads end with their connections, which
-/// end with it.
+/// Accepts connections until `step` stops it, and serves each on a thread. All connections and threads end before it
+/// returns.
 pub fn accept_all<'a>(ports: &[(&'a Port, Serve<'a>)], step: &mut dyn FnMut() -> ControlFlow<()>) {
     std::thread::scope(|scope| {
         while step().is_continue() {
@@ -241,7 +241,7 @@ pub fn accept_all<'a>(ports: &[(&'a Port, Serve<'a>)], step: &mut dyn FnMut() ->
     });
 }
 
-/// Reads what comes before the socket's time is over; `None` at the end of the stream.
+/// Reads input until the socket's timeout; `None` at the end of the stream.
 pub fn read(mut stream: &TcpStream, buffer: &mut [u8]) -> Option<usize> {
     match stream.read(buffer) {
         Ok(0) => None,
@@ -258,7 +258,7 @@ pub fn read(mut stream: &TcpStream, buffer: &mut [u8]) -> Option<usize> {
     }
 }
 
-/// Makes a socket wait no longer than `wait` at a time, and send what it is given at once.
+/// Sets the read timeout to `wait` and the write timeout to [`MAX_ANSWER`], and disables Nagle's algorithm.
 pub fn ready(stream: &TcpStream, wait: Duration) -> bool {
     stream.set_nonblocking(false).is_ok()
         && stream.set_nodelay(true).is_ok()
@@ -266,7 +266,7 @@ pub fn ready(stream: &TcpStream, wait: Duration) -> bool {
         && stream.set_write_timeout(Some(MAX_ANSWER)).is_ok()
 }
 
-/// Opens a connection and waits until it is there, looking in between whether to stop. `Err(None)`: to stop.
+/// Opens a connection, and calls `step` during the wait. `Err(None)` if `step` stops it.
 pub fn connect(
     address: SocketAddr,
     timeout: Duration,
@@ -283,7 +283,7 @@ pub fn connect(
     loop {
         let left = until.saturating_duration_since(Instant::now());
         let mut polled = [PollFd::new(socket.as_fd(), PollFlags::POLLOUT)];
-        // Cut short by a signal: `step` will know what to do about it.
+        // If a signal interrupts the wait, `step` handles it.
         let found =
             ppoll(&mut polled, Some(TimeSpec::from_duration(left.min(POLL_INTERVAL))), None).unwrap_or(0);
         if found > 0 {
@@ -308,7 +308,7 @@ mod tests {
     use std::io::Write;
     use std::sync::atomic::AtomicUsize;
 
-    /// A thread that panics gives back its place and its share of threads; the others go on.
+    /// A thread that panics releases its place and its count; other connections continue.
     #[test]
     fn a_connection_whose_thread_panics_leaves_its_place() {
         let limits = Limits { connections: 2, connections_per_address: 2, ..Limits::default() };
@@ -377,8 +377,8 @@ mod tests {
         assert_eq!(port.refusals().displaced, 2);
     }
 
-    /// What serves one waits for something else than its connection, and never looks whether it was displaced: its
-    /// address runs out of threads, and no other does.
+    /// The threads of one address wait for something else and never check whether they were displaced: only that
+    /// address runs out of threads.
     #[test]
     fn threads_of_one_address_do_not_keep_out_another() {
         let limits = Limits { connections: 8, connections_per_address: 2, ..Limits::default() };
@@ -394,7 +394,7 @@ mod tests {
             while !over.load(Ordering::Relaxed) {
                 std::thread::sleep(Duration::from_millis(1));
             }
-            // That of the last two places alone was not closed.
+            // Only the connections in the last two places were not closed.
             held.fetch_sub(usize::from(link.is_over()), Ordering::Relaxed);
         };
         std::thread::scope(|scope| {
@@ -424,7 +424,7 @@ mod tests {
 
     #[test]
     fn who_waits_for_a_connection_can_be_stopped() {
-        // A listener that does not accept: once its backlog is full, the next waits.
+        // A listener that does not accept: when its backlog is full, the next connection waits.
         let listener = socket2::Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
         listener.bind(&"127.0.0.1:0".parse::<SocketAddr>().unwrap().into()).unwrap();
         listener.listen(0).unwrap();

@@ -1,5 +1,5 @@
-//! A bearer's own figures, measured with packets that cross it, beside what its links drew for these packets and what
-//! they draw in the long run.
+//! Measures a bearer's delay, rate and loss with probe packets, and compares them with what the links drew for the same
+//! packets and with the links' long-run values.
 
 use super::emulator::{Emulator, ProbeLog, Report};
 use super::end::{CLIENT, End, EndPlan, GATEWAY, Role, Side, SocketKind, ask_socket};
@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[serde(deny_unknown_fields)]
 pub struct CheckPlan {
     pub link: LinkPlan,
-    /// For each of three parts: delay, rate up, rate down.
+    /// Duration of each of the three measurements: delay, rate up, rate down.
     pub seconds: f64,
 }
 
@@ -30,18 +30,18 @@ pub struct CheckPlan {
 pub struct Figure {
     /// `one_way_s`, `rate_bits_per_s` or `loss`.
     pub figure: &'static str,
-    /// From the client, or to it.
+    /// Up: from the client; down: to the client.
     pub direction: Direction,
-    /// Length of each packet on the link.
+    /// Length of each packet on the link; 0 for `loss`.
     pub bytes: u32,
     pub n: usize,
-    /// By a clock, from sending to arrival.
+    /// Measured between the sockets; times are those of the monotonic clock.
     pub measured: f64,
-    /// Of that, by its own scatter, which the link's draws make.
+    /// Standard error of `measured`, from the scatter of its samples, which includes the links' random draws.
     pub standard_error: f64,
-    /// What the links made of the same packets, in logical time.
+    /// Computed from the times at which the same packets were due at the far end of the links.
     pub drawn: f64,
-    /// What they draw in the long run: many packets in virtual time.
+    /// The links' long-run value, from many packets in virtual time.
     pub long_run: f64,
 }
 
@@ -52,16 +52,16 @@ pub struct Checked {
 }
 
 const PORT: u16 = 40_000;
-/// Most probes of delay, each way.
+/// Maximum number of delay probes in each direction.
 const MAX_DELAY_PROBES: u64 = 200;
-/// Packets in virtual time.
+/// Number of packets in virtual time for each long-run value.
 const LONG_RUN_PACKETS: usize = 20_000;
-/// Least packets whose spacing tells a rate.
+/// Packets are shortened, down to the shortest probe, until a train has this many.
 const MIN_TRAIN_PACKETS: f64 = 40.0;
 const DELAY_PACKET_BYTES: usize = HEADER_BYTES + MIN_PAYLOAD_BYTES;
 const DIRECTIONS: [Direction; 2] = [Direction::Up, Direction::Down];
 
-/// Measures a bearer with packets of its own; `step` is asked many times a second whether to go on.
+/// Measures a bearer with probe packets. `step` is called many times per second and can stop the measurement.
 pub fn check(plan: &CheckPlan, step: &mut dyn FnMut() -> ControlFlow<()>) -> Result<Checked, BearerRunError> {
     let end = |side| {
         let mtu_bytes = plan.link.bearer.mtu_bytes;
@@ -92,7 +92,7 @@ pub fn check(plan: &CheckPlan, step: &mut dyn FnMut() -> ControlFlow<()>) -> Res
     Ok(Checked { figures, report })
 }
 
-/// An emulator in a thread of its own.
+/// An emulator that runs in its own thread.
 struct Background {
     thread: std::thread::JoinHandle<Result<(Report, ProbeLog), BearerRunError>>,
     stop: UnixDatagram,
@@ -115,7 +115,7 @@ impl Background {
         Ok(Self { thread, stop, is_idle })
     }
 
-    /// Collects until nothing is under way any more.
+    /// Collects probes until no packet is in flight.
     fn drain(&self, prober: &mut Prober<'_>) -> io::Result<()> {
         let mut quiet = 0;
         while quiet < 3 && !self.thread.is_finished() {
@@ -131,7 +131,7 @@ impl Background {
     }
 }
 
-/// The numbers of the probes that were sent, by what they are for.
+/// Numbers of the probes that were sent, by measurement.
 struct Probes {
     delay: Vec<u64>,
     trains: [Train; 2],
@@ -150,7 +150,7 @@ impl Probes {
 
     fn send(plan: &CheckPlan, prober: &mut Prober<'_>, bearer: &Background) -> Result<Self, BearerRunError> {
         let spec = &plan.link.bearer;
-        // Alternately both ways, each after the one before has long been sent.
+        // The directions alternate. The gaps exceed twice the sending time, so that probes do not queue.
         let slowest =
             [spec.up_bits_per_s, spec.down_bits_per_s].into_iter().flatten().fold(f64::INFINITY, f64::min);
         let sending_s = 8.0 * f64::from(wire_bytes(&plan.link, DELAY_PACKET_BYTES)) / slowest;
@@ -175,7 +175,7 @@ impl Probes {
     }
 }
 
-/// Sends packets as fast as the bearer takes them: enough at first that its sender is never idle, then at its rate.
+/// Sends packets at the bearer's rate, after an initial burst that keeps its queue from running empty.
 fn train(plan: &CheckPlan, prober: &mut Prober<'_>, direction: Direction, rate: f64) -> io::Result<Train> {
     let spec = &plan.link.bearer;
     let total_bytes = rate * plan.seconds / 8.0;
@@ -196,7 +196,7 @@ fn train(plan: &CheckPlan, prober: &mut Prober<'_>, direction: Direction, rate: 
     Ok(Train { numbers, packet_bytes })
 }
 
-/// What a packet of UDP weighs on the link.
+/// Bytes that a UDP packet occupies on the link.
 fn wire_bytes(plan: &LinkPlan, packet_bytes: usize) -> u32 {
     let headers = plan.bearer.ip_bytes + plan.bearer.udp_bytes;
     let overhead = match plan.bearer.rates_count {
@@ -206,7 +206,7 @@ fn wire_bytes(plan: &LinkPlan, packet_bytes: usize) -> u32 {
     (packet_bytes - HEADER_BYTES) as u32 + headers + overhead
 }
 
-/// What the links do to very many packets, in virtual time.
+/// Long-run values of the links, from many packets in virtual time.
 struct LongRun {
     one_way_s: f64,
     loss: f64,
@@ -216,7 +216,7 @@ struct LongRun {
 impl LongRun {
     fn of(plan: &LinkPlan, direction: Direction, train_bytes: usize) -> Result<Self, BearerRunError> {
         let mut link = PacketLink::new(plan, false)?;
-        // Far enough apart that each draws a delay of its own.
+        // A gap after which every packet draws a new delay.
         let gap = Ns::from_secs_f64(100.0 + plan.bearer.traversal_holds_s);
         let packet = vec![0x45; DELAY_PACKET_BYTES];
         let (mut at, mut lost, mut total_s, mut arrived) = (Ns::from_s(1), 0_u32, 0.0, 0_u32);
@@ -226,7 +226,7 @@ impl LongRun {
             }
             let mut is_first = true;
             while let Some((due, ..)) = link.take(at + gap) {
-                // Of two copies only the first counts, as in the measurement.
+                // Only the first copy of a packet counts, as in the measurement.
                 if std::mem::take(&mut is_first) {
                     total_s += due.since(at).as_secs_f64();
                     arrived += 1;
@@ -305,7 +305,7 @@ fn rate(
     let begin_ns =
         train.numbers.first().and_then(|number| prober.sent_ns.get(&(direction, *number))).copied();
     let begin_ns = begin_ns.ok_or(BearerRunError::NothingArrived)?;
-    // A lost packet has taken its time on the sender, so a packet's place in the train is what counts.
+    // Lost packets occupied the sender too, so times are a function of the position in the train.
     let points = |times: &std::collections::HashMap<(Direction, u64), u64>| -> Vec<(f64, f64)> {
         let places = train.numbers.iter().enumerate();
         let seen = places.filter_map(|(place, number)| Some((place, *times.get(&(direction, *number))?)));

@@ -1,4 +1,4 @@
-//! The bearer's loop: packets out of one TUN device, through the links, into the other.
+//! The bearer's loop: it reads packets from one TUN device, passes them through the links and writes them to the other.
 
 use super::BearerRunError;
 use super::end::{CLIENT, GATEWAY, SocketKind};
@@ -12,29 +12,29 @@ use std::collections::HashMap;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 
-/// What became of the packets of one direction.
+/// Packet counts of one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     pub offered: u64,
     /// Handed to the receiver's kernel, copies included.
     pub delivered: u64,
-    /// Bytes of those, as network-layer packets.
+    /// Bytes delivered, counted as network-layer packets.
     pub delivered_bytes: u64,
     pub lost: u64,
     pub queue_full: u64,
     /// Dropped for another reason: too long, unencryptable, no memory, not IPv4.
     pub other_drops: u64,
     pub duplicated: u64,
-    /// Frames that did not verify when they were decrypted.
+    /// Frames that failed the integrity check of decryption.
     pub rejected: u64,
 }
 
-/// How much later than due packets were handed over, in seconds: the emulator's own error.
+/// How much later than their due times packets were delivered, in seconds: the emulator's timing error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Lateness {
     pub mean_s: f64,
     pub p50_s: f64,
-    /// `None` of too few packets.
+    /// `None` if there were too few packets.
     pub p99_s: Option<f64>,
     pub max_s: f64,
 }
@@ -44,7 +44,7 @@ pub struct Report {
     pub up: Counts,
     pub down: Counts,
     pub lateness: Lateness,
-    /// The key of the link's encryption, hexadecimal, as Wireshark takes it (`wep` or `tk`).
+    /// Key of the link encryption in hexadecimal, as Wireshark expects it (key type `wep` or `tk`).
     pub key: Option<String>,
 }
 
@@ -57,33 +57,33 @@ pub(super) struct Emulator {
     pcap: Option<(PcapWriter, PathBuf)>,
     buffer: Vec<u8>,
     ports: Ports,
-    /// The times of probes, where there are any.
+    /// Times of probes, if they are logged.
     pub(super) log: Option<ProbeLog>,
 }
 
-/// When probes were offered to the links and due at the far end, by direction and number, ns of the monotonic clock.
+/// Times at which probes were offered and due at the far end (ns, monotonic clock), by direction and number.
 #[derive(Debug, Default)]
 pub(super) struct ProbeLog {
     pub(super) offered_ns: HashMap<(Direction, u64), u64>,
     pub(super) due_ns: HashMap<(Direction, u64), u64>,
 }
 
-/// Asked for the port of a connection that a client opens, before its first packet arrives.
+/// Called with the gateway port of each TCP connection that the client opens and of each UDP datagram, before delivery.
 pub(super) type Ports = Option<Box<dyn FnMut(SocketKind, u16) + Send>>;
 
-/// Packets read from a device before those that are due are looked at again.
+/// Maximum number of packets read from a device before due packets are delivered.
 const READS_AT_ONCE: usize = 32;
 
-/// Waits end so long before something is due, and the rest is polled: a thread that sleeps wakes up 50 to 200 us late.
+/// A wait ends this long before the next due time, then the loop polls: a sleeping thread wakes 50 to 200 us late.
 const POLL_BEFORE_NS: u64 = 200_000;
 
-/// Longest packet of IPv4.
+/// Size of the read buffer; an IPv4 packet has at most 65 535 bytes.
 const MAX_PACKET_BYTES: usize = 65_536;
 
 const DIRECTIONS: [Direction; 2] = [Direction::Up, Direction::Down];
 
 impl Emulator {
-    /// A bearer between a client's and a gateway's device. The capture replaces no file unless it may.
+    /// Connects the client's and the gateway's device. `pcap`: path of the capture, and whether it may replace a file.
     pub(super) fn new(
         plan: &LinkPlan,
         tuns: [OwnedFd; 2],
@@ -116,8 +116,8 @@ impl Emulator {
         Ns(sys::monotonic_ns() - self.epoch_ns)
     }
 
-    /// Carries packets until something else is ready to be read; true where that is so, false where the time was reached
-    /// (in ns of the monotonic clock).
+    /// Carries packets until one of `others` is readable (true) or `until_ns` on the monotonic clock is reached
+    /// (false).
     pub(super) fn carry(&mut self, others: &[RawFd], until_ns: Option<u64>) -> Result<bool, BearerRunError> {
         let mut entries: Vec<libc::pollfd> = self
             .tuns
@@ -151,7 +151,7 @@ impl Emulator {
         }
     }
 
-    /// Takes what a kernel sends.
+    /// Reads packets that a kernel sends and offers them to the links.
     fn collect(&mut self, direction: Direction) -> Result<(), BearerRunError> {
         let mut buffer = std::mem::take(&mut self.buffer);
         for _ in 0..READS_AT_ONCE {
@@ -195,7 +195,7 @@ impl Emulator {
         while let Some((due, direction, packet)) = self.link.take(self.now()) {
             let late_ns = self.now().since(due).0;
             let receiver = &self.tuns[direction.reverse() as usize];
-            // A device that is going down takes nothing any more; TCP will see to it, as on any link.
+            // A device that is going down rejects packets. TCP handles the loss, as on any link.
             if sys::write(receiver.as_fd(), &packet).is_ok() {
                 let counts = &mut self.counts[direction as usize];
                 counts.delivered += 1;
@@ -212,14 +212,14 @@ impl Emulator {
         Ok(())
     }
 
-    /// Adds a packet to the capture: encrypted, where the link encrypts.
+    /// Adds a packet to the capture, encrypted if the link encrypts.
     fn record(&mut self, packet: &[u8]) -> Result<(), BearerRunError> {
         let Some((writer, path)) = &mut self.pcap else { return Ok(()) };
         let frame = self.link.tapped();
         let seen = match (&frame, self.link.key()) {
             (Some(frame), _) => frame,
             (None, None) => packet,
-            // It was dropped before it could be encrypted.
+            // The packet was dropped before encryption.
             (None, Some(_)) => return Ok(()),
         };
         writer
@@ -231,7 +231,7 @@ impl Emulator {
         self.link.next().is_none()
     }
 
-    /// Ends the capture, and tells what was done.
+    /// Completes the capture and returns the report.
     pub(super) fn finish(mut self) -> Result<Report, BearerRunError> {
         if let Some((writer, path)) = self.pcap.take() {
             writer.finish().map_err(|error| BearerRunError::Pcap { path, error })?;
@@ -252,7 +252,7 @@ impl Emulator {
     }
 }
 
-/// The port at the gateway of a connection that this packet opens, or of a datagram.
+/// Gateway port of the TCP connection that this packet opens, or of a UDP datagram.
 fn opens(packet: &[u8]) -> Option<(SocketKind, u16)> {
     let header = usize::from(packet.first()? & 15) * 4;
     // A fragment that is not the first has no ports.

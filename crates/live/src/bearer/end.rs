@@ -1,9 +1,9 @@
-//! One end of a bearer: a child process in a network namespace of its own, with a TUN device that we hold.
+//! One end of a bearer: a child process in its own network namespace, with a TUN device that the parent holds open.
 //!
-//! `unshare(CLONE_NEWUSER)` wants a process with one thread, and this library may run in one that has many (an
-//! interpreter, a numerical library). A child that was just forked has one. Until it executes its command it makes
-//! system calls and nothing else: no allocation, no lock, nothing that another thread could have left in the middle.
-//! Everything it needs is made before the fork.
+//! `unshare(CLONE_NEWUSER)` requires a process with one thread, but this library may run in a process that has many (an
+//! interpreter, a numerical library). A newly forked child has one. Until it executes its command, it only makes system
+//! calls: it must not allocate or lock, because another thread may have held a lock at the fork. Everything that the
+//! child needs is prepared before the fork.
 
 use super::BearerRunError;
 use super::sys::{self, checked};
@@ -15,17 +15,17 @@ use std::os::unix::ffi::OsStrExt;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Where COMMAND runs.
+    /// COMMAND runs on this side.
     Client,
     Gateway,
 }
 
-/// The client's address on the link. 198.18.0.0/15 is set aside for tests of networks (RFC 2544), so it hides no network
-/// that a command could mean.
+/// The client's address on the link. 198.18.0.0/15 is reserved for network benchmarks (RFC 2544), so it hides no
+/// network that a command could need.
 pub const CLIENT: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
-/// The gateway's address on the link: where servers on this host are reached.
+/// The gateway's address on the link, at which the client reaches servers on this host.
 pub const GATEWAY: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
-/// The name of both devices.
+/// Name of the TUN device in both namespaces.
 pub const DEVICE: &str = "bearer0";
 
 impl Side {
@@ -37,14 +37,14 @@ impl Side {
     }
 }
 
-/// What the child could not do; the numbers pass from it to us.
+/// Setup steps of the child. It sends the number of the step that failed, or `Ready`, to the parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Step {
     Ready,
     /// `unshare`.
     Namespace,
-    /// The map of user IDs, refused where namespaces are made but not granted anything.
+    /// Writing the maps of user and group IDs, which some systems forbid although they create user namespaces.
     UserMap,
     /// `open("/dev/net/tun")`.
     OpenTun,
@@ -67,14 +67,14 @@ const STEPS: [Step; 8] = [
     Step::Execute,
 ];
 
-/// What the child does once its end is there.
+/// What the child does after setup.
 pub(super) enum Role {
     Command(Arguments),
-    /// Makes sockets in its namespace, and hands them to us.
+    /// Creates sockets in its namespace on request and passes them to the parent.
     Sockets,
 }
 
-/// A command's arguments as `execve` takes them.
+/// A command's arguments and environment in the form that `execve` requires.
 pub(super) struct Arguments {
     program: CString,
     candidates: Vec<CString>,
@@ -83,8 +83,8 @@ pub(super) struct Arguments {
 }
 
 impl Arguments {
-    /// A command and its arguments, found by PATH unless its name has a slash, with the environment of this process and
-    /// what is added.
+    /// Prepares a command, which is searched in PATH unless its name contains a slash. Its environment is that of this
+    /// process plus `added`.
     pub(super) fn new(words: &[String], added: &[(&str, String)]) -> Result<Self, BearerRunError> {
         let program = words.first().filter(|word| !word.is_empty()).ok_or(BearerRunError::NoCommand)?;
         let text = |text: &OsStr| CString::new(text.as_bytes()).map_err(|_| BearerRunError::NulInCommand);
@@ -130,7 +130,7 @@ pub struct End {
     reaped: bool,
 }
 
-/// A number for each part of a message from the child: the step that failed, and why.
+/// Length of a status message from the child: the step (byte 0) and the error number (bytes 4 to 7).
 const STATUS_BYTES: usize = 8;
 
 fn status(step: Step, errno: i32) -> [u8; STATUS_BYTES] {
@@ -140,13 +140,13 @@ fn status(step: Step, errno: i32) -> [u8; STATUS_BYTES] {
     bytes
 }
 
-/// Why the child's step failed.
+/// The error in a status message.
 fn error_in([_, _, _, _, errno @ ..]: [u8; STATUS_BYTES]) -> io::Error {
     io::Error::from_raw_os_error(i32::from_ne_bytes(errno))
 }
 
 impl End {
-    /// Makes an end. Its child waits for [`go`](Self::go).
+    /// Creates an end. A child with a command waits for [`go`](Self::go).
     pub(super) fn make(plan: &EndPlan<'_>) -> Result<Self, BearerRunError> {
         let prepared = Prepared::new(plan)?;
         let (ours, theirs) = sys::socket_pair()?;
@@ -178,7 +178,7 @@ impl End {
         Err(BearerRunError::refused(step, error_in(bytes), plan.congestion_control))
     }
 
-    /// Lets the command begin; returns once it has been executed, or could not be.
+    /// Starts the command. Returns when it has been executed, or with the error of `execve`.
     pub(super) fn go(&mut self) -> Result<(), BearerRunError> {
         sys::send(self.control.as_raw_fd(), &[1])?;
         let mut bytes = [0; STATUS_BYTES];
@@ -189,7 +189,7 @@ impl End {
         Err(BearerRunError::Execute { program: self.program.clone(), error: error_in(bytes) })
     }
 
-    /// The device's descriptor: what the kernel sends is read here, what is written here it receives.
+    /// Descriptor of the TUN device: reads return packets that the namespace's kernel sends, writes pass packets to it.
     pub fn tun(&self) -> &OwnedFd {
         &self.tun
     }
@@ -202,12 +202,12 @@ impl End {
         !self.program.is_empty()
     }
 
-    /// The socket over which a child that makes sockets is asked for them.
+    /// The child's control socket, over which [`ask_socket`] requests sockets.
     pub(super) fn control(&self) -> io::Result<OwnedFd> {
         self.control.try_clone()
     }
 
-    /// How the child ended, if it has; see [`sys::ended`].
+    /// Exit status of the child, if it has ended; see [`sys::ended`].
     pub(super) fn ended(&mut self, wait: bool) -> io::Result<Option<i32>> {
         if self.reaped {
             return Ok(None);
@@ -227,7 +227,7 @@ impl Drop for End {
     }
 }
 
-/// Everything that the child needs, made while allocating is allowed.
+/// Everything that the child needs, allocated before the fork.
 struct Prepared<'a> {
     role: &'a Role,
     own: Ipv4Addr,
@@ -273,7 +273,7 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// The child. Only system calls from here on: the parent may have had other threads.
+/// The child's main function. It only makes system calls, because the parent may have had other threads.
 fn child(prepared: &Prepared<'_>, control: RawFd, parents: RawFd) -> ! {
     let failed = match set_up(prepared, control, parents) {
         Ok(()) => match prepared.role {
@@ -287,14 +287,14 @@ fn child(prepared: &Prepared<'_>, control: RawFd, parents: RawFd) -> ! {
 }
 
 fn exit() -> ! {
-    // SAFETY: ends the process at once, without anything that is registered to run at exit.
+    // SAFETY: ends the process immediately, without running exit handlers.
     unsafe { libc::_exit(127) }
 }
 
 type Failed = (Step, i32);
 
 fn errno() -> i32 {
-    // SAFETY: the thread's own error number.
+    // SAFETY: reads the thread's errno.
     unsafe { *libc::__errno_location() }
 }
 
@@ -306,7 +306,7 @@ fn set_up(prepared: &Prepared<'_>, control: RawFd, parents: RawFd) -> Result<(),
     // SAFETY: closes a descriptor that only this process' copy of the parent's end refers to; the rest touch no memory.
     unsafe {
         libc::close(parents);
-        // Whatever becomes of the parent, this child does not outlive it.
+        // The kernel kills this child when the parent ends.
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         if libc::getppid() != prepared.parent {
             exit();
@@ -317,7 +317,7 @@ fn set_up(prepared: &Prepared<'_>, control: RawFd, parents: RawFd) -> Result<(),
     if sys::send_with(control, &status(Step::Ready, 0), Some(tun)).is_err() {
         exit();
     }
-    // SAFETY: `tun` is this process' own copy, which it has no use for: held, it would keep the device alive.
+    // SAFETY: closes this process' copy of `tun`, which would keep the device alive.
     unsafe { libc::close(tun) };
     let mut go = [0_u8];
     if let Role::Command(_) = prepared.role {
@@ -330,7 +330,7 @@ fn set_up(prepared: &Prepared<'_>, control: RawFd, parents: RawFd) -> Result<(),
     Ok(())
 }
 
-/// Namespaces of its own. An administrator needs none of users for that, and keeps the rights to the file system.
+/// Enters new namespaces. Root needs no user namespace for this, and keeps its access to the file system.
 fn isolate(prepared: &Prepared<'_>) -> Result<(), Failed> {
     // SAFETY: changes the namespaces of this process, which has one thread.
     let bare = || unsafe { libc::unshare(libc::CLONE_NEWNET) };
@@ -339,7 +339,7 @@ fn isolate(prepared: &Prepared<'_>) -> Result<(), Failed> {
     }
     // SAFETY: as above.
     at(Step::Namespace, unsafe { libc::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNET) })?;
-    // Without this the kernel does not allow mapping a group.
+    // The kernel requires this before it accepts a map of groups.
     put(c"/proc/self/setgroups", b"deny").map_err(|errno| (Step::UserMap, errno))?;
     put(c"/proc/self/uid_map", prepared.uid_map.as_bytes()).map_err(|errno| (Step::UserMap, errno))?;
     put(c"/proc/self/gid_map", prepared.gid_map.as_bytes()).map_err(|errno| (Step::UserMap, errno))
@@ -359,14 +359,14 @@ fn put(path: &CStr, text: &[u8]) -> Result<(), i32> {
     }
 }
 
-/// A TUN device, configured, and the loopback device up.
+/// Creates and configures the TUN device, and enables the loopback device.
 fn tun(prepared: &Prepared<'_>) -> Result<RawFd, Failed> {
-    // Only IPv4 crosses the link: no neighbours are sought, and no advertisements take its time. Where there is no IPv6
-    // there is nothing to switch off.
+    // IPv6 is disabled, so that neighbour discovery and router solicitations do not use the link. On a kernel without
+    // IPv6 this fails harmlessly.
     let _ = put(c"/proc/sys/net/ipv6/conf/all/disable_ipv6", b"1");
     let _ = put(c"/proc/sys/net/ipv6/conf/default/disable_ipv6", b"1");
-    // One connection's round trips are not the next one's. Old kernels lack the others: ping and low ports then need
-    // rights that an administrator has anyway.
+    // TCP metrics of one connection must not affect the next one. Old kernels lack the other two settings; ping and low
+    // ports then require root.
     let _ = put(c"/proc/sys/net/ipv4/tcp_no_metrics_save", b"1");
     let _ = put(c"/proc/sys/net/ipv4/ping_group_range", prepared.ping_groups.as_bytes());
     let _ = put(c"/proc/sys/net/ipv4/ip_unprivileged_port_start", b"0");
@@ -401,14 +401,14 @@ fn socket_address(address: Ipv4Addr) -> libc::sockaddr {
     libc::sockaddr { sa_family: libc::AF_INET as libc::sa_family_t, sa_data: bytes }
 }
 
-/// Packets that the kernel may queue for us while we are not scheduled.
+/// Packets that the kernel may queue while the emulator is not scheduled.
 const DEVICE_QUEUE_PACKETS: libc::c_int = 4000;
 
 fn configure(prepared: &Prepared<'_>) -> Result<(), Failed> {
     let step = |result| at(Step::Configure, result);
     // SAFETY: touches no memory.
     let socket = step(unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) })?;
-    // The type of a request is the C library's choice.
+    // The type of a request number depends on the C library.
     let ask = |what: libc::c_ulong, request: &libc::ifreq| {
         // SAFETY: each of these requests takes a valid ifreq.
         step(unsafe { libc::ioctl(socket, what as _, request) }).map(drop)
@@ -421,7 +421,7 @@ fn configure(prepared: &Prepared<'_>) -> Result<(), Failed> {
     device.ifr_ifru.ifru_mtu = prepared.mtu_bytes as libc::c_int;
     ask(libc::SIOCSIFMTU, &device)?;
     device.ifr_ifru.ifru_metric = DEVICE_QUEUE_PACKETS;
-    // Only the system's administrator may; else the device's own 500 packets have to do.
+    // Only the host's root may change the queue length; otherwise the default of 500 packets remains.
     let _ = ask(libc::SIOCSIFTXQLEN, &device);
     device.ifr_ifru.ifru_addr = socket_address(prepared.own);
     ask(libc::SIOCSIFADDR, &device)?;
@@ -444,7 +444,7 @@ fn configure(prepared: &Prepared<'_>) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Executes the command, which inherits nothing of ours but the standard streams and what the caller meant for it.
+/// Executes the command, which inherits the standard streams and the descriptors that the caller left open on exec.
 fn execute(prepared: &Prepared<'_>, command: &Arguments) -> i32 {
     // SAFETY: a zeroed signal set is emptied before use; actions and masks are set for this process alone; the pointers
     // to arguments and environment end in null and outlive the call.
@@ -452,7 +452,7 @@ fn execute(prepared: &Prepared<'_>, command: &Arguments) -> i32 {
         let mut none: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut none);
         libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
-        // Interpreters ignore these; commands do not expect that. Handlers of ours end with exec.
+        // Interpreters ignore these signals, but commands expect the default. Handlers end with exec.
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
         libc::signal(libc::SIGXFSZ, libc::SIG_DFL);
         let mut denied = libc::ENOENT;
@@ -466,7 +466,7 @@ fn execute(prepared: &Prepared<'_>, command: &Arguments) -> i32 {
     }
 }
 
-/// What is asked of a child that makes sockets: TCP that listens, or UDP, bound to a port of its address.
+/// Kind of a socket that a child creates: a TCP listener or a UDP socket, bound to a port of its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub(super) enum SocketKind {
@@ -474,7 +474,7 @@ pub(super) enum SocketKind {
     Udp = 2,
 }
 
-/// Asks a child for a socket in its namespace, bound to a port (0: any).
+/// Requests a socket in the child's namespace, bound to a port (0: any).
 pub(super) fn ask_socket(
     control: &OwnedFd,
     kind: SocketKind,
@@ -494,10 +494,10 @@ pub(super) fn ask_socket(
     }
 }
 
-/// Makes sockets until the control socket is closed. Holds no descriptor but the control socket.
+/// Creates sockets on request until the control socket is closed. Keeps no other descriptor open.
 fn serve_sockets(control: RawFd) -> ! {
-    // SAFETY: moves the control socket to number 3 and closes everything else, standard streams included: a reader that
-    // waits for the end of our output must not wait for this process. Signals of a terminal are for the command.
+    // SAFETY: moves the control socket to descriptor 3 and closes all others, also the standard streams: a reader of
+    // the parent's output must not wait for this process. Signals of the terminal concern the command.
     unsafe {
         let control = if control == 3 { 3 } else { libc::dup2(control, 3) };
         libc::close(0);

@@ -1,4 +1,4 @@
-//! What can go wrong between asking for a bearer and having it.
+//! Errors of creating and running a bearer.
 
 use super::Step;
 use shakedown_link::BearerError;
@@ -54,8 +54,8 @@ impl BearerRunError {
         }
     }
 
-    /// The exit status that it asks for: a shell's 127 and 126 where the command could not be executed, 2 where what was
-    /// asked makes no sense, else 1.
+    /// Exit status for this error: 127 or 126, as in a shell, if the command could not be executed; 2 for an invalid
+    /// request; otherwise 1.
     pub fn exit_status(&self) -> i32 {
         match self {
             Self::Execute { error, .. } if error.kind() == io::ErrorKind::NotFound => 127,
@@ -70,7 +70,7 @@ fn setting(path: &str) -> Option<String> {
     std::fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
 }
 
-/// What to enable, by what this system has switched off.
+/// What to enable, from the system settings that forbid namespaces.
 fn namespace_remedy() -> String {
     let is = |path: &str, value: &str| setting(path).is_some_and(|found| found == value);
     if is("/proc/sys/kernel/unprivileged_userns_clone", "0") {

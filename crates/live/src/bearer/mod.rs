@@ -1,17 +1,17 @@
-//! An emulated bearer on a wall clock: any command behind a modem that this process plays.
+//! An emulated bearer in real time: any command runs behind a modem that this process emulates.
 //!
 //! ```text
 //!   COMMAND ── kernel's TCP ── TUN ──╮                      ╭── TUN ── kernel's TCP ── sockets ──> relay ──> 127.0.0.1
 //!     namespace of the client        ╰── links: up, down ──╯      namespace of the gateway
 //! ```
 //!
-//! Each end is a child in a network namespace of its own whose only way out is a TUN device ([`End`]). We hold both
-//! descriptors and carry packets between them through the links of `shakedown_link` (`Emulator`): delayed, serialised,
-//! queued, lost, doubled, encrypted. Both ends of every connection over the bearer are the kernel's. What reaches the
-//! gateway is handed to servers on this host's loopback (`Relay`), or to a command that runs there.
+//! Each end is a child process in its own network namespace, whose only route is a TUN device ([`End`]). This process
+//! holds both TUN descriptors and carries packets between them through the links of `shakedown_link` (`Emulator`),
+//! which delay, serialise, queue, drop, duplicate and encrypt them. The kernel terminates every connection over the
+//! bearer at both ends. The gateway's traffic is relayed to servers on this host's loopback (`Relay`), or a command
+//! there serves it.
 //!
-//! This needs no root, nothing is configured outside the two namespaces, and these vanish with the last
-//! process in them.
+//! No root is needed. Nothing is configured outside the two namespaces, which disappear with their last process.
 
 mod check;
 mod emulator;

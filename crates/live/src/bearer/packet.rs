@@ -1,4 +1,4 @@
-//! Packets on their way: what they weigh on the link, and what the link puts around them.
+//! Packets in the links: their length on the link, and the link's encryption.
 
 use super::BearerRunError;
 use serde::Deserialize;
@@ -6,24 +6,23 @@ use shakedown_link::cipher::{Ccmp, FrameCipher, MacHeader, Wep};
 use shakedown_link::{Bearer, BearerSpec, Direction, Fate, LinkEncryption, Ns, Path, Purpose, Stream, Unit};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-/// A bearer as a profile has it, and the seed of everything random in it.
+/// A bearer as its profile defines it, and the seed of its random draws.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkPlan {
     /// Rates, delays, loss, queues, headers, silences, encryption.
     pub bearer: BearerSpec,
-    /// Names every random draw.
     #[serde(default)]
     pub seed: u64,
 }
 
-/// Bytes under way or waiting, beyond which packets are dropped whatever the profile says: the memory that a bearer takes.
+/// Memory limit of a bearer: further packets are dropped, whatever queue the profile has.
 const MAX_HELD_BYTES: u64 = 64 << 20;
 
 /// LLC and SNAP headers of an IPv4 packet in an 802.11 frame (RFC 1042).
 pub(super) const SNAP: [u8; 8] = [0xaa, 0xaa, 3, 0, 0, 0, 8, 0];
 
-/// The station's, the access point's and the gateway's addresses, locally administered.
+/// MAC addresses of the station, the access point and the gateway, locally administered.
 const STATION: [u8; 6] = [2, 0, 0, 0, 0, 1];
 const ACCESS_POINT: [u8; 6] = [2, 0, 0, 0, 0, 2];
 const BEYOND: [u8; 6] = [2, 0, 0, 0, 0, 3];
@@ -35,14 +34,14 @@ pub(super) struct PacketLink {
     udp_bytes: u32,
     is_encrypted: bool,
     held_bytes: u64,
-    /// What the client's side of an encrypted link sends and receives, for a capture.
+    /// Encrypted frames that the client's side sends and receives, for the capture.
     tapped: Option<Receiver<Vec<u8>>>,
     key: Option<Vec<u8>>,
 }
 
 pub(super) enum Offered {
     Link(Fate),
-    /// Too much was held already.
+    /// Dropped because of `MAX_HELD_BYTES`.
     NoMemory,
 }
 
@@ -62,13 +61,13 @@ impl PacketLink {
         Ok(link)
     }
 
-    /// Puts real ciphers into the links of both directions.
+    /// Adds ciphers to the links of both directions.
     fn encrypt(&mut self, plan: &LinkPlan, tapped: bool) -> Result<(), BearerRunError> {
         let mut random = Stream::of(plan.seed, 0, KEY);
         let mut secret: Vec<u8> = std::iter::repeat_with(|| random.next() as u8).take(16).collect();
         let up = MacHeader::data(ACCESS_POINT, STATION, BEYOND);
         let mut down = MacHeader::data(STATION, ACCESS_POINT, BEYOND);
-        down.0[1] = 0x42; // from the distribution system, where an access point's frames come from
+        down.0[1] = 0x42; // flags Protected and FromDS
         let key: [u8; 16] = std::array::from_fn(|index| secret[index]);
         let end = |header: MacHeader| -> Result<Box<dyn FrameCipher>, BearerRunError> {
             Ok(match plan.bearer.link_encryption {
@@ -114,7 +113,7 @@ impl PacketLink {
         Offered::Link(fate)
     }
 
-    /// What a packet weighs on the link: of its headers, of 20 and 8 bytes, as much as is sent there.
+    /// Length of a packet on the link, where its headers (20 bytes of IPv4, 8 of UDP) may be shorter or longer.
     fn bytes(&self, packet: &[u8]) -> u32 {
         let is_udp = packet.get(9) == Some(&17);
         let udp = if is_udp { i64::from(self.udp_bytes) - 8 } else { 0 };
@@ -126,7 +125,7 @@ impl PacketLink {
         if self.is_encrypted { [&SNAP, packet].concat() } else { packet.to_vec() }
     }
 
-    /// Offers a packet of UDP without a written header: for its length.
+    /// Offers `packet` as UDP; only its length matters.
     pub(super) fn offer_udp(&mut self, direction: Direction, at: Ns, packet: &[u8]) -> Offered {
         let mut packet = packet.to_vec();
         if let Some(protocol) = packet.get_mut(9) {
@@ -135,7 +134,7 @@ impl PacketLink {
         self.offer(direction, at, &packet)
     }
 
-    /// When everything offered has been sent.
+    /// Time at which everything offered has been sent.
     pub(super) fn free_at(&mut self, direction: Direction) -> Ns {
         self.path.way(direction).sender().free_at()
     }
@@ -144,10 +143,10 @@ impl PacketLink {
         self.path.next().map(|(due, _)| due)
     }
 
-    /// The next packet that is due until then.
+    /// The next packet that is due by `until`.
     pub(super) fn take(&mut self, until: Ns) -> Option<(Ns, Direction, Vec<u8>)> {
         let Some((due, direction, unit)) = self.path.take(until) else {
-            // What did not verify at the far end never comes out: where nothing is under way, nothing is held.
+            // Frames that fail verification never arrive; their bytes are released when the path is empty.
             if self.path.next().is_none() {
                 self.held_bytes = 0;
             }
@@ -161,7 +160,7 @@ impl PacketLink {
         Some((due, direction, packet))
     }
 
-    /// Frames that did not verify at the far end.
+    /// Number of frames that failed verification at the far end.
     pub(super) fn rejected(&mut self, direction: Direction) -> u64 {
         self.path.way(direction).inner.rejected()
     }
@@ -172,10 +171,10 @@ impl PacketLink {
     }
 }
 
-/// What the link's key is drawn for; numbers below 100 belong to links.
+/// Purpose of the random draw of the key. Numbers below 100 belong to the links.
 const KEY: Purpose = Purpose(100);
 
-/// A cipher whose frames are seen by a capture, as they are in the air.
+/// Wraps a cipher and copies encrypted frames to the capture.
 struct Tap {
     cipher: Box<dyn FrameCipher>,
     header: MacHeader,
@@ -188,10 +187,10 @@ impl Tap {
     fn see(&mut self, body: &[u8]) {
         if let Some(frames) = &self.frames {
             let mut header = self.header.0;
-            // The sequence number; CCMP authenticates only the fragment's, which is 0.
+            // The sequence number. CCMP authenticates only the fragment number, which is 0.
             header[22..].copy_from_slice(&(self.number << 4).to_le_bytes());
             self.number = self.number.wrapping_add(1);
-            // The other end of the channel lives as long as the link.
+            // The channel's receiver lives as long as the link.
             let _ = frames.send([&header, body].concat());
         }
     }

@@ -1,19 +1,19 @@
-//! What a client's interface would see, as a capture that tshark and Wireshark read.
+//! Writes the packets at the client's interface to a pcap file.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// What the packets of a file begin with (<https://www.tcpdump.org/linktypes.html>).
+/// Link-layer header type of a file (<https://www.tcpdump.org/linktypes.html>).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(super) enum LinkType {
-    /// IPv4 straight away.
+    /// IPv4 without a link-layer header.
     RawIp = 101,
     Ieee80211 = 105,
 }
 
-/// A capture file being written, in the format with nanoseconds.
+/// Writes a capture file with timestamps in nanoseconds.
 pub(super) struct PcapWriter {
     file: BufWriter<File>,
 }
@@ -22,7 +22,7 @@ const MAGIC_NANOSECONDS: u32 = 0xa1b2_3c4d;
 const SNAPSHOT_BYTES: u32 = 262_144;
 
 impl PcapWriter {
-    /// Begins a file, which must not exist unless it may be replaced.
+    /// Creates a file. If it exists, it is replaced or, without `replace`, an error is returned.
     pub(super) fn create(path: &Path, replace: bool, link: LinkType) -> io::Result<Self> {
         let mut options = File::options();
         options.write(true);
@@ -35,7 +35,7 @@ impl PcapWriter {
         Ok(Self { file })
     }
 
-    /// Adds a packet, seen at a time since 1970.
+    /// Adds a packet with its time since 1970.
     pub(super) fn add(&mut self, time_ns: u64, packet: &[u8]) -> io::Result<()> {
         let seconds = (time_ns / 1_000_000_000) as u32;
         let nanoseconds = (time_ns % 1_000_000_000) as u32;

@@ -1,4 +1,4 @@
-//! Numbered datagrams with the time at which they were sent, and what can be told from their arrival.
+//! Numbered probe datagrams: their sending and arrival times, and a regression of these times.
 
 use super::sys;
 use shakedown_link::Direction;
@@ -9,12 +9,12 @@ use std::ops::ControlFlow;
 use std::os::fd::AsRawFd;
 
 const MAGIC: [u8; 8] = *b"\xffbearer1";
-/// Magic, number, time.
+/// Magic, number and 8 unused bytes.
 pub(super) const MIN_PAYLOAD_BYTES: usize = 24;
 /// Headers of IPv4 and UDP.
 pub(super) const HEADER_BYTES: usize = 28;
 
-/// The number of the probe in an IP packet, if it is one.
+/// Number of the probe in an IP packet; `None` for other packets.
 pub(super) fn identify(packet: &[u8]) -> Option<u64> {
     number(packet.get(HEADER_BYTES..)?)
 }
@@ -25,17 +25,17 @@ fn number(payload: &[u8]) -> Option<u64> {
     (*magic == MAGIC).then(|| u64::from_be_bytes(*number))
 }
 
-/// How long it waits at most before it asks whether to go on.
+/// Maximum interval between calls of `step`.
 const ASK_EVERY_NS: u64 = 50_000_000;
 
-/// Sends probes one way and notes when they arrive.
+/// Sends probes and records their arrivals.
 pub(super) struct Prober<'a> {
-    /// Asked whether to go on, whenever there is time.
+    /// Called regularly; can stop the measurement.
     step: &'a mut dyn FnMut() -> ControlFlow<()>,
-    /// One at either end: the client's, the gateway's.
+    /// The client's and the gateway's socket.
     sockets: [UdpSocket; 2],
     addresses: [SocketAddr; 2],
-    /// When each was sent and arrived, by direction and number, ns of the monotonic clock.
+    /// Times at which probes were sent and arrived (ns, monotonic clock), by direction and number.
     pub(super) sent_ns: HashMap<(Direction, u64), u64>,
     pub(super) arrived_ns: HashMap<(Direction, u64), u64>,
     next: u64,
@@ -65,7 +65,7 @@ impl<'a> Prober<'a> {
         })
     }
 
-    /// Sends probes when they are due, and collects what arrives meanwhile. Returns their numbers, in order.
+    /// Sends probes when they are due, and collects arrivals in the meantime. Returns the probes' numbers, in order.
     pub(super) fn send(&mut self, plan: &[Planned]) -> io::Result<Vec<u64>> {
         let mut numbers = Vec::with_capacity(plan.len());
         let mut payload = vec![0; 65_536];
@@ -88,7 +88,7 @@ impl<'a> Prober<'a> {
         Ok(numbers)
     }
 
-    /// Collects what arrives until a time. `Interrupted` where it is not to go on.
+    /// Collects arrivals until a time. The error is `Interrupted` if `step` stops the measurement.
     pub(super) fn collect_until(&mut self, until_ns: u64) -> io::Result<()> {
         let mut entries = self.sockets.each_ref().map(|socket| sys::readable(socket.as_raw_fd()));
         loop {
@@ -111,7 +111,7 @@ impl<'a> Prober<'a> {
             while let Ok(got) = socket.recv(&mut buffer) {
                 let now_ns = sys::monotonic_ns();
                 if let Some(number) = number(&buffer[..got]) {
-                    // Of a copy only the first counts.
+                    // Only the first copy counts.
                     self.arrived_ns.entry((direction, number)).or_insert(now_ns);
                 }
             }

@@ -1,9 +1,9 @@
-//! What arrives at the gateway goes on to servers on this host's loopback.
+//! Relays traffic that arrives at the gateway to servers on this host's loopback.
 //!
-//! A client's first packet names a port. If a server listens there, the gateway's end makes a socket for that port in its
-//! namespace and hands it over before the packet arrives; else nothing is made, and the gateway's kernel refuses the
-//! connection after a round trip, as a host would. So the connection over the bearer ends in the gateway's kernel, and a
-//! second one leads from there to the server.
+//! A client's first packet names a port. If a server on this host listens on that port, the gateway's child creates a
+//! socket for it in its namespace before the packet arrives. Otherwise the gateway's kernel refuses the connection
+//! after a round trip, as a host would. The connection over the bearer therefore ends in the gateway's kernel, and a
+//! second connection leads from there to the server.
 
 use super::end::{GATEWAY, SocketKind, ask_socket};
 use super::sys;
@@ -17,16 +17,16 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Connections at a time, beyond which none is accepted until one has ended.
+/// Maximum number of open connections; further ones are accepted when one has ended.
 const MAX_CONNECTIONS: usize = 1024;
 /// Bytes held for each direction of a connection.
 const BUFFER_BYTES: usize = 16 * 1024;
-/// Peers of a UDP port at a time; beyond, the one that was silent longest is forgotten.
+/// Maximum number of peers of a UDP port; a new peer then replaces the one that was silent longest.
 const MAX_PEERS: usize = 256;
-/// A peer that was silent so long is forgotten.
+/// A peer is removed after this time of silence.
 const PEER_IDLE: Duration = Duration::from_secs(120);
 
-/// A relay at work, in a thread of its own.
+/// Handle of a relay, which runs in its own thread.
 pub(super) struct Relay {
     sockets: Sender<(SocketKind, SocketAddr, OwnedFd)>,
     wake: UnixDatagram,
@@ -41,7 +41,7 @@ pub(super) struct Running {
 }
 
 impl Relay {
-    /// Starts the thread; `control` leads to the gateway's end.
+    /// Starts the thread. `control` is the control socket of the gateway's child.
     pub(super) fn start(control: OwnedFd) -> io::Result<(Self, Running)> {
         let (sockets, received) = channel();
         let (wake, woken) = UnixDatagram::pair()?;
@@ -54,13 +54,13 @@ impl Relay {
         Ok((relay, Running { thread: Some(thread), wake: end }))
     }
 
-    /// Makes sure that a port at the gateway is served, if a server on this host's loopback serves it.
+    /// Relays a port of the gateway from now on, if a server on this host's loopback listens on it.
     pub(super) fn open(&mut self, kind: SocketKind, port: u16) {
         if self.known.contains(&(kind, port)) {
             return;
         }
         let Some(server) = server(kind, port) else { return };
-        // Without a socket the connection is refused, which is what the client then sees.
+        // Without a socket, the gateway's kernel refuses the connection.
         if let Ok(socket) = ask_socket(&self.control, kind, GATEWAY, port) {
             self.known.insert((kind, port));
             if self.sockets.send((kind, server, socket)).is_ok() {
@@ -79,7 +79,7 @@ impl Drop for Running {
     }
 }
 
-/// The server on this host's loopback that has a port, if any, by the kernel's tables.
+/// Address of the server on this host's loopback that listens on a port, from the kernel's socket tables.
 fn server(kind: SocketKind, port: u16) -> Option<SocketAddr> {
     let (tables, state) = match kind {
         SocketKind::Tcp => (["/proc/net/tcp", "/proc/net/tcp6"], "0A"),
@@ -101,7 +101,7 @@ fn server(kind: SocketKind, port: u16) -> Option<SocketAddr> {
                 continue;
             }
             match address {
-                // 127.0.0.1 and any address, in the byte order of this machine, and IPv6's any, which takes IPv4, too.
+                // 127.0.0.1 in either byte order, 0.0.0.0, and ::, which accepts IPv4 too.
                 "0100007F" | "7F000001" | "00000000" | "00000000000000000000000000000000" => {
                     return Some(four);
                 }
@@ -123,7 +123,7 @@ struct Peer {
     last: Instant,
 }
 
-/// One direction of a connection: what was read and not yet written.
+/// One direction of a connection, with the bytes that were read and not yet written.
 #[derive(Default)]
 struct Pipe {
     buffer: Vec<u8>,
@@ -137,7 +137,7 @@ impl Pipe {
         self.from == self.buffer.len()
     }
 
-    /// Moves what can be moved without waiting.
+    /// Transfers bytes until a read or a write would block.
     fn carry(&mut self, mut source: &TcpStream, mut sink: &TcpStream) -> io::Result<()> {
         loop {
             if self.is_empty() && !self.is_ended {
@@ -154,7 +154,7 @@ impl Pipe {
             if self.is_empty() {
                 if !self.is_shut {
                     self.is_shut = true;
-                    // The sink may have gone away already.
+                    // The sink may be closed already.
                     let _ = sink.shutdown(Shutdown::Write);
                 }
                 return Ok(());
@@ -166,7 +166,7 @@ impl Pipe {
         }
     }
 
-    /// What to wait for: (at the source, at the sink).
+    /// Events to wait for: (at the source, at the sink).
     fn awaits(&self) -> (libc::c_short, libc::c_short) {
         match (self.is_empty(), self.is_ended) {
             (false, _) => (0, libc::POLLOUT),
@@ -200,7 +200,7 @@ impl Connection {
         Ok(Self { near, far: far.into(), up: Pipe::default(), down: Pipe::default() })
     }
 
-    /// Moves what can be moved; false once nothing will ever move again.
+    /// Transfers bytes in both directions; false when both are shut down, or after an error.
     fn carry(&mut self) -> bool {
         let carried =
             self.up.carry(&self.near, &self.far).and_then(|()| self.down.carry(&self.far, &self.near));
@@ -213,7 +213,7 @@ impl Connection {
     }
 }
 
-/// Closing shall tell the peer that something went wrong.
+/// Makes closing the stream send a reset.
 fn reset(stream: &TcpStream) {
     let _ = socket2::SockRef::from(stream).set_linger(Some(Duration::ZERO));
 }
@@ -274,7 +274,7 @@ impl Work {
         for connection in &self.connections {
             let (up, down) = (connection.up.awaits(), connection.down.awaits());
             for (stream, events) in [(&connection.near, up.0 | down.1), (&connection.far, up.1 | down.0)] {
-                // Without events only errors would wake us, and again and again.
+                // A descriptor without events would only report errors, in every poll.
                 if events != 0 {
                     entries.push(libc::pollfd { fd: stream.as_raw_fd(), events, revents: 0 });
                 }
@@ -293,7 +293,7 @@ impl Work {
     }
 }
 
-/// Moves the datagrams of a port both ways. What cannot be moved is lost, as datagrams are.
+/// Relays the datagrams of a port in both directions. Those that cannot be sent are dropped.
 fn datagrams(
     socket: &UdpSocket,
     server: SocketAddr,

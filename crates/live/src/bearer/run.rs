@@ -1,4 +1,4 @@
-//! A command behind a bearer.
+//! Runs a command behind a bearer.
 
 use super::emulator::{Emulator, Ports, Report};
 use super::end::{Arguments, End, EndPlan, GATEWAY, Role, Side};
@@ -15,24 +15,24 @@ use std::path::PathBuf;
 pub struct RunPlan {
     pub link: LinkPlan,
     pub command: Vec<String>,
-    /// A command for a shell at the gateway, in place of this host's servers.
+    /// A shell command that runs at the gateway, in place of this host's servers.
     #[serde(default)]
     pub pair: Option<String>,
-    /// Of TCP at both ends.
+    /// Congestion control of TCP at both ends.
     pub congestion_control: String,
-    /// A capture of what the client's interface sees …
+    /// Path of a capture of the packets at the client's interface.
     #[serde(default)]
     pub pcap: Option<PathBuf>,
-    /// … which may replace a file.
+    /// Whether the capture may replace a file.
     #[serde(default)]
     pub replace: bool,
-    /// For how long data of connections that the command left open may still arrive after its end.
+    /// Maximum time after the command's end in which data of its open connections may still arrive.
     pub linger_s: f64,
 }
 
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// The command's exit status, or 128 and the signal that ended it.
+    /// The command's exit status, or 128 plus the number of the signal that ended it.
     pub status: i32,
     pub report: Report,
 }
@@ -40,17 +40,17 @@ pub struct Outcome {
 /// The variable in which commands find the gateway's address.
 const GATEWAY_VARIABLE: &str = "BEARER_GATEWAY";
 
-/// For how long a command at the gateway may take until it listens; afterwards the other begins anyway.
+/// Maximum wait until the gateway's command listens; then the client's command starts anyway.
 const LISTENS_WITHIN_NS: u64 = 10_000_000_000;
-/// How often that is looked at.
+/// Interval of checks for listeners, open connections and remaining processes.
 const LOOK_EVERY_NS: u64 = 20_000_000;
-/// From SIGTERM to SIGKILL for what is left in the namespaces.
+/// Time between SIGTERM and SIGKILL for processes that remain in the namespaces.
 const GRACE_NS: u64 = 2_000_000_000;
 
-/// Runs a command behind a bearer until it ends. Signals are passed on to it.
+/// Runs a command behind a bearer until the command ends. Signals are forwarded to the command.
 ///
 /// # Errors
-/// [`BearerRunError`]; nothing is left running then.
+/// [`BearerRunError`]; no child is left running then.
 pub fn run(plan: &RunPlan) -> Result<Outcome, BearerRunError> {
     let environment = [(GATEWAY_VARIABLE, GATEWAY.to_string())];
     let shell = |command: &String| vec!["/bin/sh".to_owned(), "-c".to_owned(), command.clone()];
@@ -85,7 +85,7 @@ pub fn run(plan: &RunPlan) -> Result<Outcome, BearerRunError> {
     Ok(Outcome { status, report: emulator.finish()? })
 }
 
-/// Carries packets until the command ends; its status.
+/// Carries packets until the command ends; returns its exit status.
 fn carry_until_end(
     emulator: &mut Emulator,
     signals: &Signals,
@@ -105,7 +105,7 @@ fn carry_until_end(
     }
 }
 
-/// Carries packets until a command at the gateway listens, has ended, or had time enough.
+/// Carries packets until the gateway's command listens or ends, at most for `LISTENS_WITHIN_NS`.
 fn await_listener(emulator: &mut Emulator, server: &mut End) -> Result<(), BearerRunError> {
     let begin_ns = sys::monotonic_ns();
     while sys::monotonic_ns() < begin_ns + LISTENS_WITHIN_NS {
@@ -121,17 +121,17 @@ fn await_listener(emulator: &mut Emulator, server: &mut End) -> Result<(), Beare
 }
 
 const TCP_LISTEN: u8 = 10;
-/// Established, SYN received, FIN waits: the client's last data has not arrived, or its end has not.
+/// ESTABLISHED, SYN_RECV, FIN_WAIT1, FIN_WAIT2: the client's last data, or its FIN, has not arrived.
 const TCP_AWAITS_CLIENT: [u8; 4] = [1, 3, 4, 5];
 
-/// The states of the sockets at an end, as the kernel's table has them.
+/// States of the sockets of an end, from the kernel's socket table.
 fn states(end: &End, protocol: &str) -> impl Iterator<Item = u8> {
     let text = std::fs::read_to_string(format!("/proc/{}/net/{protocol}", end.process())).unwrap_or_default();
     let states = text.lines().skip(1).filter_map(|line| line.split_ascii_whitespace().nth(3));
     states.filter_map(|state| u8::from_str_radix(state, 16).ok()).collect::<Vec<_>>().into_iter()
 }
 
-/// What the command sent before it ended still crosses the bearer, as it would leave a modem.
+/// Carries what the command sent before it ended, as a modem would.
 fn linger(
     emulator: &mut Emulator,
     signals: &Signals,
@@ -152,12 +152,12 @@ fn linger(
     Ok(())
 }
 
-/// The network namespace of an end, as the kernel names it.
+/// Network namespace of an end, under the kernel's name.
 fn namespace(end: &End) -> Option<PathBuf> {
     std::fs::read_link(format!("/proc/{}/ns/net", end.process())).ok()
 }
 
-/// Processes in any of the namespaces, but for one.
+/// Processes in any of the namespaces, except `but`.
 fn inhabitants(namespaces: &[Option<PathBuf>], but: libc::pid_t) -> Vec<libc::pid_t> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     let processes = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<libc::pid_t>().ok());
@@ -168,8 +168,8 @@ fn inhabitants(namespaces: &[Option<PathBuf>], but: libc::pid_t) -> Vec<libc::pi
     processes.filter(|process| *process != but).filter(lives_there).collect()
 }
 
-/// Ends what is left in the namespaces, which vanish with their last process. The end that only makes sockets goes with
-/// its owner.
+/// Terminates the remaining processes in the namespaces, which disappear with their last process. A gateway child that
+/// only creates sockets ends when its [`End`] is dropped.
 fn sweep(
     emulator: &mut Emulator,
     namespaces: &[Option<PathBuf>],
@@ -184,7 +184,7 @@ fn sweep(
         }
         while !left.is_empty() && sys::monotonic_ns() < until_ns {
             emulator.carry(&[], Some(sys::monotonic_ns() + LOOK_EVERY_NS))?;
-            // A child that ended stays in the table until somebody asks.
+            // A child that ended stays in the process table until it is reaped.
             gateway.ended(false)?;
             left = inhabitants(namespaces, sockets_only);
         }

@@ -5,26 +5,26 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicI32, Ordering};
 
-/// What is passed on to the command.
+/// Signals that are forwarded to the command.
 const FORWARDED: [libc::c_int; 6] =
     [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2];
 
-/// Where the handler writes to; -1: nowhere.
+/// Descriptor of the pipe that the handler writes to; -1 if there is none.
 static PIPE: AtomicI32 = AtomicI32::new(-1);
 
-/// Handlers in place of the process' own, which come back when this is dropped. Once a process.
+/// Replaces the process' signal handlers and restores them on drop. At most one may exist in a process.
 pub(super) struct Signals {
     reader: OwnedFd,
     _writer: OwnedFd,
     before: Vec<(libc::c_int, libc::sigaction)>,
 }
 
-/// The kernel's own signals, which a terminal sends to the command as well.
+/// `si_code` of signals from the kernel, which a terminal sends to the command too.
 const FROM_KERNEL: libc::c_int = 0x80;
 
 extern "C" fn collect(signal: libc::c_int, about: *mut libc::siginfo_t, _context: *mut libc::c_void) {
-    // SAFETY: the kernel gives a valid siginfo to handlers installed with SA_SIGINFO; write is async-signal-safe, and what
-    // it does to errno is undone.
+    // SAFETY: the kernel gives a valid siginfo to handlers installed with SA_SIGINFO; write is async-signal-safe, and
+    // errno is restored.
     unsafe {
         let errno = *libc::__errno_location();
         let bytes = [signal as u8, u8::from((*about).si_code == FROM_KERNEL)];
@@ -34,7 +34,7 @@ extern "C" fn collect(signal: libc::c_int, about: *mut libc::siginfo_t, _context
 }
 
 impl Signals {
-    /// Collects signals from now on. Those that are ignored stay so.
+    /// Starts to collect signals. Ignored signals stay ignored.
     pub(super) fn collect() -> io::Result<Self> {
         let mut ends = [0; 2];
         // SAFETY: `ends` has room for the two descriptors, which then have no other owner.
@@ -45,7 +45,7 @@ impl Signals {
         PIPE.store(writer.as_raw_fd(), Ordering::Relaxed);
         let mut before = Vec::new();
         for signal in FORWARDED {
-            // SAFETY: both actions are valid; the handler does what handlers may.
+            // SAFETY: both actions are valid; the handler is async-signal-safe.
             unsafe {
                 let mut old: libc::sigaction = std::mem::zeroed();
                 checked(libc::sigaction(signal, std::ptr::null(), &mut old))?;
@@ -64,7 +64,7 @@ impl Signals {
         Ok(Self { reader, _writer: writer, before })
     }
 
-    /// Readable when a signal has come.
+    /// Readable when a signal has arrived.
     pub(super) fn descriptor(&self) -> RawFd {
         self.reader.as_raw_fd()
     }

@@ -1,4 +1,4 @@
-//! System calls that the standard library has no words for, each behind a safe function.
+//! Safe functions for system calls that the standard library lacks.
 
 use nix::errno::Errno;
 use nix::sys::socket::{self, AddressFamily, ControlMessageOwned, MsgFlags, SockFlag, SockType, recvmsg};
@@ -9,7 +9,7 @@ use std::io::{self, IoSliceMut};
 use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
-/// `-1` as the error that it stands for.
+/// Turns a negative result into the error that errno names.
 pub(super) fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
@@ -18,12 +18,12 @@ pub(super) fn monotonic_ns() -> u64 {
     clock_ns(ClockId::CLOCK_MONOTONIC)
 }
 
-/// The clock of the day, ns since 1970.
+/// Wall-clock time, ns since 1970.
 pub(super) fn realtime_ns() -> u64 {
     clock_ns(ClockId::CLOCK_REALTIME)
 }
 
-/// Both clocks exist on every Linux.
+/// Cannot fail: both clocks exist on every Linux.
 fn clock_ns(clock: ClockId) -> u64 {
     clock_gettime(clock).map_or(0, |time| Duration::from(time).as_nanos() as u64)
 }
@@ -41,7 +41,7 @@ pub(super) fn send(socket: RawFd, bytes: &[u8]) -> io::Result<()> {
 #[repr(C, align(8))]
 struct Control([u8; 32]);
 
-/// Sends a few bytes and perhaps a descriptor. Async-signal-safe: it allocates nothing.
+/// Sends a few bytes and optionally a descriptor. Async-signal-safe: it allocates nothing.
 pub(super) fn send_with(socket: RawFd, bytes: &[u8], descriptor: Option<RawFd>) -> io::Result<()> {
     let mut part = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
     let mut control = Control([0; 32]);
@@ -51,8 +51,8 @@ pub(super) fn send_with(socket: RawFd, bytes: &[u8], descriptor: Option<RawFd>) 
     message.msg_iovlen = 1;
     if let Some(descriptor) = descriptor {
         message.msg_control = control.0.as_mut_ptr().cast();
-        // SAFETY: the control buffer is aligned and longer than CMSG_SPACE of one descriptor (24 bytes), so the header and
-        // its data lie within it.
+        // SAFETY: the control buffer is aligned and longer than CMSG_SPACE of one descriptor (24 bytes), so it contains
+        // the header and its data.
         unsafe {
             message.msg_controllen = libc::CMSG_SPACE(size_of::<RawFd>() as u32) as _;
             let header = libc::CMSG_FIRSTHDR(&message);
@@ -92,14 +92,15 @@ pub(super) fn readable(descriptor: RawFd) -> libc::pollfd {
     libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 }
 }
 
-/// Waits for any of the descriptors, at most so long (`None`: for ever). Interrupted counts as nothing ready.
+/// Waits until a descriptor is ready (true) or the timeout has passed (`None`: no timeout). A signal also ends the
+/// wait.
 pub(super) fn poll(entries: &mut [libc::pollfd], timeout_ns: Option<u64>) -> io::Result<bool> {
     let timeout = timeout_ns.map(|ns| libc::timespec {
         tv_sec: (ns / 1_000_000_000) as _,
         tv_nsec: (ns % 1_000_000_000) as libc::c_long,
     });
     let limit = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: the entries and the time-out are valid for the call; no signal mask is given.
+    // SAFETY: the entries and the timeout are valid for the call; no signal mask is given.
     match unsafe { libc::ppoll(entries.as_mut_ptr(), entries.len() as u64, limit, std::ptr::null()) } {
         0 => Ok(false),
         ready if ready > 0 => Ok(true),
@@ -113,8 +114,8 @@ pub(super) fn poll(entries: &mut [libc::pollfd], timeout_ns: Option<u64>) -> io:
     }
 }
 
-/// While it lives, this thread's timers fire when they are due, not up to 50 us later, and where the system allows it the
-/// thread runs before others: with more than one processor as a real-time thread, of which the kernel keeps some time back.
+/// While this exists, the thread's timers fire when they are due, not up to 50 us later. If the system permits, the
+/// thread has priority: real time (throttled by the kernel) on several processors, otherwise by its nice value.
 pub(super) struct Punctual {
     policy: libc::c_int,
     nice: libc::c_int,
@@ -124,8 +125,8 @@ impl Punctual {
     pub(super) fn begin() -> Self {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let real_time = priority(1);
-        // SAFETY: these calls take numbers, or read a valid sched_param; they concern this thread alone. What is refused
-        // changes nothing: the bearer is then as punctual as any program.
+        // SAFETY: these calls take numbers or read a valid sched_param, and concern only this thread. A call that is
+        // refused changes nothing.
         unsafe {
             libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64);
             let before =
@@ -151,7 +152,7 @@ fn priority(number: libc::c_int) -> libc::sched_param {
 impl Drop for Punctual {
     fn drop(&mut self) {
         let ordinary = priority(0);
-        // SAFETY: as when it began. A slack of 0 is the process' default.
+        // SAFETY: as in `begin`. A slack of 0 restores the process' default.
         unsafe {
             libc::prctl(libc::PR_SET_TIMERSLACK, 0_u64);
             libc::sched_setscheduler(0, self.policy & !libc::SCHED_RESET_ON_FORK, &ordinary);
@@ -160,7 +161,7 @@ impl Drop for Punctual {
     }
 }
 
-/// Reads once; `None` where nothing is there, or the other end is gone.
+/// Reads once; `None` if there is no data or the other end is closed.
 pub(super) fn read(descriptor: BorrowedFd<'_>, buffer: &mut [u8]) -> Option<usize> {
     unistd::read(descriptor, buffer).ok().filter(|got| *got > 0)
 }
@@ -175,7 +176,7 @@ pub(super) fn kill(process: libc::pid_t, signal: libc::c_int) -> io::Result<()> 
     checked(unsafe { libc::kill(process, signal) }).map(drop)
 }
 
-/// How a child ended, as a shell tells it: its exit status, or 128 and the signal. `None`: it has not.
+/// Exit status of a child, as in a shell: 128 plus the signal number if a signal ended it. `None` while the child runs.
 pub(super) fn ended(process: libc::pid_t, wait: bool) -> io::Result<Option<i32>> {
     let flags = if wait { WaitPidFlag::empty() } else { WaitPidFlag::WNOHANG };
     loop {

@@ -1,4 +1,4 @@
-//! What a side presents and trusts, and the suite that follows from it.
+//! Certificates that a side presents and trusts, and the suite that follows from them.
 
 use super::EapError;
 use shakedown_certs::supplied::AnyIdentity;
@@ -11,12 +11,12 @@ use shakedown_trace::{Carrier, Side, Suite};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// A user's files; where there are none, both sides' certificates come from the store of generated ones.
+/// User-supplied files. Without them, generated certificates are used.
 #[derive(Clone, Debug, Default)]
 pub struct Files {
-    /// What this side presents, leaf first.
+    /// The chain that this side presents, leaf first.
     pub chain: Option<PathBuf>,
-    /// Its key, where the chain's file does not hold it.
+    /// Its key, if the chain's file does not contain it.
     pub key: Option<PathBuf>,
     /// The root that this side trusts.
     pub ca: Option<PathBuf>,
@@ -24,8 +24,8 @@ pub struct Files {
 }
 
 impl Files {
-    /// The suite as it is run: a peer with a certificate presents it, and a server that knows its peers' root asks
-    /// for theirs, whatever the suite's short name says.
+    /// The suite that is used: whatever its short name says, authentication is mutual for a peer with a certificate and
+    /// for a server with a root for its peers.
     pub fn suite(&self, suite: &Suite, role: Side, resume: bool) -> Result<Suite, EapError> {
         if let (None, Some(key)) = (&self.chain, &self.key) {
             return Err(EapError::KeyWithoutChain(key.clone()));
@@ -78,8 +78,8 @@ impl Files {
         Ok(settings.registry.choose(suite, Side::Client, settings.client_stack.as_deref())?.client(&setup)?)
     }
 
-    /// What makes servers' ends. `sessions` makes the cache that keeps what they can resume, of what decides whether a
-    /// session may be: the suite, what this side presents, and whom it trusts.
+    /// The acceptor of a server. `sessions` creates the session cache for a digest of the suite, the certificates that
+    /// this side presents and the root that it trusts.
     pub fn acceptor(
         &self,
         suite: &Suite,
@@ -94,8 +94,8 @@ impl Files {
     }
 }
 
-/// A digest of all that a server's sessions depend on: a peer that was admitted under another root, or by another suite, is
-/// not admitted by resumption.
+/// Digest of everything that sessions depend on: a peer that was admitted under another root or with another suite
+/// cannot resume.
 fn bound_to(setup: &Setup) -> [u8; 32] {
     let mut hash = openssl::sha::Sha256::new();
     let mut add = |bytes: &[u8]| {

@@ -15,7 +15,7 @@ use shakedown_stacks::SetupError;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Why nothing could be run. What went wrong with single authentications is in the results.
+/// Errors that prevent a run. Failures of single authentications are in the results.
 #[derive(Debug, thiserror::Error)]
 pub enum EapError {
     #[error(transparent)]

@@ -19,28 +19,28 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Debug)]
 pub struct PeerOptions {
     pub server: SocketAddr,
-    /// What it shares with this access point.
+    /// Secret that the server shares with this access point.
     pub secret: Secret,
     pub identity: String,
     pub fragment_bytes: usize,
     pub count: usize,
-    /// Starts per second, evenly spaced and whatever becomes of them; `None`: each when one before it is over.
+    /// Starts per second, evenly spaced, independent of their results; `None`: as many as `max_in_flight` allows.
     pub rate_per_s: Option<f64>,
-    /// The most in flight.
+    /// Maximum number of authentications in flight.
     pub max_in_flight: usize,
     /// A full authentication comes first and is not counted; the others resume.
     pub resume: bool,
-    /// How long a request may stay without an answer.
+    /// Maximum time without an answer to a request.
     pub timeout: Duration,
 }
 
-/// What came of it. Round trips, fragments and bytes are of one authentication: the median of those completed.
+/// Results. Round trips, fragments and bytes are medians over the completed authentications.
 #[derive(Clone, Debug, Serialize)]
 pub struct Authenticated {
-    /// Both sides had the same keys.
+    /// Both sides derived the same keys.
     pub completed: usize,
     pub failed: BTreeMap<String, usize>,
-    /// Of those completed, how many resumed a session.
+    /// Completed authentications that resumed a session.
     pub resumed: usize,
     /// Completed authentications per second, from the first start to the last end.
     pub rate_per_s: Option<f64>,
@@ -50,13 +50,13 @@ pub struct Authenticated {
     pub fragments: Option<u64>,
     /// EAP packets, both directions.
     pub eap_bytes: Option<u64>,
-    /// RADIUS packets, both directions, repeated transmissions aside.
+    /// RADIUS packets, both directions, without retransmissions.
     pub radius_bytes: Option<u64>,
-    /// `None` where none completed.
+    /// `None` if none completed.
     pub authentication_s: Option<Times>,
-    /// Of the only authentication's MSK.
+    /// Digest of the MSK, if there was exactly one authentication.
     pub msk_sha256: Option<String>,
-    /// The first failure, in a line.
+    /// Message of the first failure.
     pub first_failure: Option<String>,
 }
 
@@ -79,15 +79,15 @@ struct Run<'a> {
     tally: Tally,
 }
 
-/// How often authentications that wait for nothing else look at their timers.
+/// Interval of timer checks.
 const TIMER_EVERY: Duration = Duration::from_millis(20);
-/// Waits shorter than this are spent looking.
+/// Shorter waits are spent polling.
 const SPIN: Duration = Duration::from_micros(100);
 
-/// Runs authentications. `step` is told how many are over, often, and may stop it.
+/// Runs authentications. `step` is called often with the number of ended ones, and may stop the run.
 ///
 /// # Errors
-/// [`EapError`] where nothing can be run; failed authentications are in the result.
+/// [`EapError`] if nothing can be run; failed authentications are in the result.
 pub fn authenticate(
     options: &PeerOptions,
     connector: &dyn Connector,
@@ -127,7 +127,7 @@ impl Run<'_> {
         self.flights.len() - self.free.len()
     }
 
-    /// Starts so many, each when it is due, and sees all through.
+    /// Starts `count` authentications, each when it is due, and continues until all have ended.
     fn all(&mut self, count: usize, step: &mut dyn FnMut(usize) -> ControlFlow<()>) -> Result<(), EapError> {
         let mut started = 0;
         let period = self.options.rate_per_s.map(|rate| Duration::from_secs_f64(1.0 / rate));
@@ -169,7 +169,7 @@ impl Run<'_> {
     fn begin(&mut self, due: Duration, counts: bool) -> Result<(), EapError> {
         let session = self.session.as_ref().filter(|_| counts && self.options.resume);
         let endpoint = match self.connector.connect(session) {
-            // It authenticates in full then, and is not counted as resumed.
+            // The full authentication that follows is not counted as resumed.
             Err(SetupError::SpentSession) => self.connector.connect(None)?,
             other => other?,
         };
@@ -334,7 +334,7 @@ mod tests {
     use std::sync::mpsc;
     use std::time::{SystemTime, UNIX_EPOCH};
 
-    /// A stack whose sessions resume once, and have been.
+    /// A stack whose sessions resume only once and have been used.
     struct Spent(Arc<dyn Connector>);
 
     impl Connector for Spent {

@@ -17,19 +17,19 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
     pub listen: SocketAddr,
-    /// What is shared with every access point.
+    /// Secret shared with every access point.
     pub secret: Secret,
-    /// TLS bytes in a fragment; access points may ask for less.
+    /// TLS bytes in a fragment; access points may request fewer.
     pub fragment_bytes: usize,
     pub limits: Limits,
 }
 
-/// The longest wait between two looks at whether to stop.
+/// Maximum wait between two calls of `step`.
 const BREATH: Duration = Duration::from_millis(50);
-/// Datagrams that are answered between two such looks.
+/// Maximum number of datagrams that are handled between two calls of `step`.
 const BATCH: usize = 64;
 
-/// How long authentications that have begun may take to end when the server is to stop.
+/// Time in which authentications in progress may end after a stop request.
 const FAREWELL: Duration = Duration::from_secs(3);
 
 struct Lab {
@@ -45,14 +45,14 @@ impl Environment for Lab {
 
     fn random(&mut self, bytes: &mut [u8]) {
         if openssl::rand::rand_bytes(bytes).is_err() {
-            // A State that can be guessed is no State; this process has lost its randomness.
+            // Without random numbers, State would be predictable, so the process must not continue.
             std::process::abort();
         }
     }
 }
 
-/// Serves until `step` stops it; then ends what has begun, for some seconds at most, and begins nothing more.
-/// `listening` is told the address; `step` is told how many authentications are over.
+/// Serves until `step` stops it. Then no authentication begins, and those in progress may end within `FAREWELL`.
+/// `listening` gets the address, and `step` the number of accepted authentications.
 pub fn serve(
     options: &ServerOptions,
     acceptor: Arc<dyn Acceptor>,
@@ -62,7 +62,7 @@ pub fn serve(
     let failed = |source| EapError::Listen { address: options.listen, source };
     let socket = UdpSocket::bind(options.listen).map_err(failed)?;
     socket.set_nonblocking(true).map_err(failed)?;
-    // A smaller buffer than asked for only loses more under load.
+    // With a smaller buffer than requested, only more datagrams are lost under load.
     let _ = socket2::SockRef::from(&socket).set_recv_buffer_size(BUFFER_BYTES);
     let lab = Lab { acceptor };
     let mut service = Service::new(lab, options.secret.clone(), options.fragment_bytes, options.limits);
@@ -85,13 +85,13 @@ pub fn serve(
         service.handle_timeout(now);
         let next = service.poll_timeout().map_or(BREATH, |at| at.saturating_sub(now).min(BREATH));
         let mut polled = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
-        // Cut short by a signal: `step` will know what to do about it.
+        // If a signal interrupts the wait, `step` handles it.
         let _ = ppoll(&mut polled, Some(TimeSpec::from_duration(next)), None);
         for _ in 0..BATCH {
-            // What a client's closed port leaves behind is no reason to stop; an empty socket ends the batch.
+            // An ICMP error of a client's closed port, or an empty socket, ends the batch.
             let Ok((length, from)) = socket.recv_from(&mut buffer) else { break };
             if let Some(reply) = service.handle(start.elapsed(), from, &buffer[..length]) {
-                // What the kernel does not take, the client asks for again.
+                // If the kernel does not accept a reply, the client repeats its request.
                 let _ = socket.send_to(&reply, from);
             }
         }

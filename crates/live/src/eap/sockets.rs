@@ -1,4 +1,4 @@
-//! UDP sockets to one server: a request's identifier has 8 bits, so each socket has few of them in the air.
+//! UDP sockets to one server. A request's identifier has 8 bits, which limits the requests in flight of each socket.
 
 use super::EapError;
 use crate::socket::any_towards;
@@ -9,13 +9,13 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-/// Requests in the air on one socket; half of all identifiers, so that one rests before it comes again.
+/// Maximum number of requests in flight of a socket: half of all identifiers, so that none is reused immediately.
 const MAX_WAITING: usize = 128;
 
-/// Bytes that the kernel is asked to keep for a socket.
+/// Requested size of a socket's receive buffer.
 pub const BUFFER_BYTES: usize = 4 << 20;
 
-/// Where a request went: a socket and an identifier.
+/// Socket and identifier of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     socket: usize,
@@ -24,17 +24,17 @@ pub struct Place {
 
 struct Socket {
     udp: UdpSocket,
-    /// Who waits for the answer to each identifier.
+    /// The authentication that waits for the response with each identifier.
     owners: [Option<usize>; 256],
     waiting: usize,
     next: u8,
 }
 
-/// As many sockets as there have to be.
+/// Sockets, opened as they are needed.
 pub struct Sockets {
     server: SocketAddr,
     sockets: Vec<Socket>,
-    /// The kernel reported that no socket listens there.
+    /// The kernel reported that no socket listens at the server's address.
     pub refused: bool,
 }
 
@@ -56,7 +56,7 @@ impl Sockets {
         Ok(Place { socket, identifier })
     }
 
-    /// The answer has come, or is no longer waited for.
+    /// Releases the identifier of a request that was answered or given up.
     pub fn release(&mut self, place: Place) {
         let socket = &mut self.sockets[place.socket];
         if socket.owners[usize::from(place.identifier)].take().is_some() {
@@ -64,7 +64,7 @@ impl Sockets {
         }
     }
 
-    /// Sends a datagram. What the network loses is sent again later, and so is what the kernel refuses.
+    /// Sends a datagram. If the network or the kernel drops it, it is retransmitted later.
     pub fn send(&mut self, place: Place, packet: &[u8]) {
         let sent = self.sockets[place.socket].udp.send(packet);
         self.refused |= sent.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused);
@@ -74,11 +74,12 @@ impl Sockets {
     pub fn wait(&self, limit: Duration) {
         let mut polled: Vec<_> =
             self.sockets.iter().map(|socket| PollFd::new(socket.udp.as_fd(), PollFlags::POLLIN)).collect();
-        // An error means that the wait was cut short; the caller looks at everything again anyway.
+        // After an error the wait was shorter; the caller checks everything again anyway.
         let _ = ppoll(&mut polled, Some(TimeSpec::from_duration(limit)), None);
     }
 
-    /// Takes the next datagram that has arrived on any socket from `first` on, and says whose answer it may be.
+    /// Receives the next datagram from the sockets from `first` on; returns its possible owner, its place and its
+    /// length.
     pub fn receive(&mut self, first: &mut usize, buffer: &mut [u8]) -> Option<(usize, Place, usize)> {
         while *first < self.sockets.len() {
             let socket = &self.sockets[*first];
@@ -104,13 +105,13 @@ impl Socket {
         let udp = UdpSocket::bind(any_towards(server))?;
         udp.connect(server)?;
         udp.set_nonblocking(true)?;
-        // A smaller buffer than asked for only loses more under load.
+        // With a smaller buffer than requested, only more datagrams are lost under load.
         let _ = socket2::SockRef::from(&udp).set_recv_buffer_size(BUFFER_BYTES);
         Ok(Self { udp, owners: [None; 256], waiting: 0, next: 0 })
     }
 
     fn take(&mut self, owner: usize) -> u8 {
-        // At most half of them are taken.
+        // At most half of the identifiers are in use.
         while self.owners[usize::from(self.next)].is_some() {
             self.next = self.next.wrapping_add(1);
         }

@@ -4,20 +4,20 @@ use serde::Serialize;
 use shakedown_sim::histogram::Histogram;
 use std::collections::BTreeMap;
 
-/// Seconds from when an authentication was due to its end. Percentiles are the least times that so large a share did not
-/// exceed, true to one part in two thousand.
+/// Times in seconds, from when an authentication was due to its end. Percentiles have a relative error of at most
+/// 1/2000.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Times {
     pub mean: f64,
     pub p50: f64,
-    /// This and the next: `None` of too few.
+    /// `None`, like `p99`, if there are too few times.
     pub p95: Option<f64>,
     pub p99: Option<f64>,
     pub max: f64,
 }
 
 impl Times {
-    /// Of times in nanoseconds; `None` of none.
+    /// From times in nanoseconds; `None` if there are none.
     pub fn of(times: &Histogram) -> Option<Self> {
         let summary = times.summary(1e9);
         Some(Self {
@@ -30,7 +30,7 @@ impl Times {
     }
 }
 
-/// Counts of a few different values, exactly.
+/// Exact counts of a few different values.
 #[derive(Default)]
 pub struct Counts(BTreeMap<u64, u64>);
 
@@ -39,7 +39,7 @@ impl Counts {
         *self.0.entry(value).or_default() += 1;
     }
 
-    /// The lower one of the two in the middle, where there are two.
+    /// The median; of an even number of values, the lower of the two in the middle.
     pub fn median(&self) -> Option<u64> {
         let all: u64 = self.0.values().sum();
         let mut seen = 0;

@@ -1,11 +1,11 @@
-//! Why connections fail, in few enough words to count them by.
+//! Causes of failed connections, as texts that are few enough to be counted.
 
 use serde::{Deserialize, Serialize};
 use shakedown_trace::endpoint::{CloseReason, Failure};
 use std::collections::BTreeMap;
 use std::io::{Error, ErrorKind};
 
-/// Causes that are counted apart; what comes after is "other".
+/// Number of causes that are counted separately; further ones are counted as "other".
 const MAX_CAUSES: usize = 64;
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -36,7 +36,7 @@ impl Causes {
         self.0
     }
 
-    /// The most frequent one.
+    /// The most frequent cause.
     pub fn first(&self) -> Option<&str> {
         self.0.iter().max_by_key(|(_, count)| **count).map(|(cause, _)| cause.as_str())
     }
@@ -66,7 +66,7 @@ pub fn timeout(activity: Activity) -> String {
 
 pub const NO_DESCRIPTOR: &str = "no file descriptor left";
 pub const NO_PORT: &str = "no local port left";
-/// It was due, but the most connections allowed were open until the run ended.
+/// The connection was due, but the limit of open connections was reached until the run ended.
 pub const NOT_STARTED: &str = "not started";
 
 pub fn of_io(error: &Error, activity: Activity) -> String {
@@ -86,7 +86,7 @@ pub fn of_io(error: &Error, activity: Activity) -> String {
     }
 }
 
-/// What libssl says of bytes that are no TLS records.
+/// libssl's errors for bytes that are not TLS records.
 const NOT_TLS: [&str; 6] = [
     "wrong version number",
     "http request",
@@ -96,10 +96,10 @@ const NOT_TLS: [&str; 6] = [
     "unsupported protocol version",
 ];
 
-/// The certificate was checked and not accepted.
+/// The server's certificate was rejected.
 pub const CERTIFICATE: &str = "certificate verify failed";
 
-/// The end of a connection that should not have ended.
+/// Cause of an unexpected close.
 pub fn of_close(reason: &CloseReason, activity: Activity) -> String {
     match reason {
         CloseReason::Failed(failure) => of_failure(failure),

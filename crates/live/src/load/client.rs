@@ -1,4 +1,4 @@
-//! Who connects: client identities, what they trust, and the sessions they hold.
+//! Clients: their identities, trusted certificates and sessions.
 
 use super::config::Config;
 use super::error::LoadError;
@@ -12,21 +12,21 @@ use shakedown_trace::suite::Authentication;
 use shakedown_trace::{Endpoint, Session, Side, StackId, Suite};
 use std::sync::Arc;
 
-/// What the server's certificate is checked against.
+/// Trusted certificates against which the server's certificate is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Checked {
     No,
-    /// Certificates that the user named.
+    /// Certificates that the user supplied.
     Ca,
     Generated,
 }
 
 struct Client {
     connector: Arc<dyn Connector>,
-    /// For a server that does not present generated certificates.
+    /// Replaces `connector` if the server does not present a generated certificate.
     unchecked: Option<Arc<dyn Connector>>,
-    /// What it can resume: the latest that a server gave it.
+    /// The latest session that the server issued, for resumption.
     session: Option<Session>,
 }
 
@@ -34,11 +34,11 @@ pub struct Clients {
     clients: Vec<Client>,
     pub checked: Checked,
     pub stack: StackId,
-    /// What they offer; empty where that is the stack's choice.
+    /// The suites that clients offer; empty if the stack chooses them.
     pub suites: Vec<String>,
 }
 
-/// Bytes of a file of certificates to trust.
+/// Maximum size of a file of trusted certificates.
 const MAX_ROOTS_BYTES: u64 = 16 << 20;
 
 pub fn given_roots(config: &Config) -> Result<Vec<Vec<u8>>, LoadError> {
@@ -102,7 +102,7 @@ impl Clients {
             (None, false) => Checked::Ca,
             (None, true) => Checked::No,
         };
-        // As one that trusts what the user gave, or nothing; and as one that trusts the generated root.
+        // The connector and, if it trusts only the generated root, a second one that does not check certificates.
         let pair = |identity: Option<AnyIdentity>| -> Result<_, SetupError> {
             let identities = Identities { client: identity, ..setup.identities.clone() };
             let setup = Setup { identities, ..setup.clone() };
@@ -130,7 +130,7 @@ impl Clients {
         Ok(Self { clients: clients.collect::<Result<_, SetupError>>()?, checked, stack: id, suites })
     }
 
-    /// Clients that differ in their sessions alone.
+    /// Clients that differ only in their sessions.
     fn alike(
         connector: Arc<dyn Connector>,
         unchecked: Option<Arc<dyn Connector>>,
@@ -148,7 +148,7 @@ impl Clients {
         self.clients.len()
     }
 
-    /// A client's next connection; true with it where it offers a session.
+    /// Creates the endpoint of a client's next connection; true if it offers a session.
     pub fn connect(&self, client: usize, resume: bool) -> Result<(Box<dyn Endpoint>, bool), SetupError> {
         let client = &self.clients[client];
         let session = client.session.as_ref().filter(|_| resume);
@@ -162,7 +162,7 @@ impl Clients {
         self.clients[client].session = Some(session);
     }
 
-    /// Stops checking the server's certificate, where it need not be one of the generated ones. False: it must.
+    /// Stops checking certificates against the generated root. False if no connector without this check is left.
     pub fn stop_checking(&mut self) -> bool {
         let mut changed = false;
         for client in &mut self.clients {

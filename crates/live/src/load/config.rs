@@ -1,4 +1,4 @@
-//! What a run is told.
+//! Configuration of a load.
 
 use super::error::LoadError;
 use super::starts::Arrivals;
@@ -7,21 +7,21 @@ use serde::Deserialize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Handshakes a second that another host is loaded with unless the cap is lifted.
+/// Limit of the rate at which another host is loaded (handshakes/s), unless it is lifted.
 pub const CAP_PER_S: f64 = 50.0;
 
-/// The fewest clients of a background, each of which has a session of its own.
+/// Minimum number of clients of a background load, each with its own session.
 const BACKGROUND_CLIENTS: usize = 16;
-/// Tells a background's seed from that of the load beside it.
+/// Distinguishes the seed of a background load from that of the main load.
 const BACKGROUND_SEED: u64 = 0x6261_636b;
 
 const MAX_DURATION_S: f64 = 7.0 * 24.0 * 3600.0;
-/// The highest rate that means anything for one thread.
+/// Higher rates are beyond what one thread can generate.
 const MAX_RATE_PER_S: f64 = 1e6;
 const MAX_CLIENTS: usize = 100_000;
-/// The most sampled handshakes: each is kept until the end.
+/// Maximum number of sampled handshakes, which are all kept until the end.
 const MAX_TRACES: usize = 10_000;
-/// The slowest client, as a multiple of this machine's time: beyond, no handshake is over in an hour.
+/// Maximum slowdown of a client relative to this machine; beyond it, no handshake ends within an hour.
 const MAX_SLOWDOWN: f64 = 1e6;
 const MAX_TIMEOUT_S: f64 = 3600.0;
 
@@ -33,41 +33,42 @@ pub struct Config {
     pub arrivals: Arrivals,
     /// New connections per second; `None` in a closed loop.
     pub rate_per_s: Option<f64>,
-    /// How long connections are started.
+    /// Period in which connections are started.
     pub duration_s: f64,
-    /// Stop after so many connections; `None`: as many as are due in the time.
+    /// Maximum number of connections; `None`: all that are due in the period.
     pub max_starts: Option<u64>,
-    /// Clients: each has an identity and a session of its own. In a closed loop each has one connection at a time.
+    /// Number of clients, each with its own session and, with mutual authentication, a generated certificate. In a
+    /// closed loop each has one connection at a time.
     pub clients: usize,
-    /// Share of starts that ask for resumption.
+    /// Share of connections that offer a session for resumption.
     pub resumption: f64,
     /// The random seed of arrivals and choices.
     pub seed: u64,
-    /// How long a connection may take from its start.
+    /// Maximum duration of a connection, from its start.
     pub timeout_s: f64,
-    /// The most open connections; `None`: what the descriptor limit allows.
+    /// Maximum number of open connections; `None`: as many as the descriptor limit allows.
     pub max_open: Option<usize>,
-    /// What is sent once the handshake is over.
+    /// Request that is sent after the handshake.
     pub request: Option<String>,
     /// Wait for the server's first byte although nothing is sent.
     pub await_first_byte: bool,
     pub ca: Option<PathBuf>,
-    /// The name asked for and checked, where it is not the target's host.
+    /// Server name that is sent and checked; `None`: the target's host.
     pub server_name: Option<String>,
-    /// Check the server's certificate where there is something to check it against.
+    /// Check the server's certificate if there are certificates to check it against.
     pub check: bool,
-    /// A host that is not this machine and may be loaded.
+    /// Another host that the user is authorized to load.
     pub authorized_target: Option<String>,
-    /// Keep other hosts below `CAP_PER_S`.
+    /// Limit the rate on other hosts to `CAP_PER_S`.
     pub rate_cap: bool,
     pub trace_count: usize,
-    /// How many times as long a handshake's steps take the client, as if it were slower by that.
+    /// Factor by which the processing times of a handshake's steps are stretched, to emulate a slower client.
     pub slowdown: Option<f64>,
-    /// What a full handshake shall take such a client in all (s): the factor then follows what this one's take.
+    /// Processing time of a full handshake on the emulated client (s); the factor then follows the measured times.
     pub client_s: Option<f64>,
-    /// New connections per second of a load beside this one, at exponential gaps.
+    /// New connections per second of a simultaneous background load, with exponential gaps.
     pub background_per_s: Option<f64>,
-    /// Generators like this one that run at the same time: limits hold for all of them together.
+    /// Number of load generators that run at the same time; the rate cap applies to all of them together.
     pub generators: usize,
 }
 
@@ -101,7 +102,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Refuses what no run can follow.
+    /// Rejects invalid values.
     pub fn validate(&self) -> Result<(), LoadError> {
         let within = |what, value: f64, min: f64, max: f64, unit: &str| {
             if value >= min && value <= max {
@@ -134,7 +135,7 @@ impl Config {
         }
     }
 
-    /// Refuses targets that are not this machine, unless the user vouches for them.
+    /// Rejects targets that are not this machine unless the user is authorized to load them, and rates above the cap.
     pub fn permit(&self, target: &Target) -> Result<(), LoadError> {
         if target.is_own {
             return Ok(());
@@ -152,7 +153,7 @@ impl Config {
         if self.rate_cap { Err(LoadError::RateCap { host, asked, cap: CAP_PER_S }) } else { Ok(()) }
     }
 
-    /// The load beside this one, if there is any: clients like this one's, at a rate of their own.
+    /// The background load, if there is one: the same clients at a separate rate.
     pub(super) fn background(&self) -> Option<Self> {
         let rate_per_s = self.background_per_s?;
         Some(Self {
@@ -160,7 +161,7 @@ impl Config {
             rate_per_s: Some(rate_per_s),
             max_starts: None,
             clients: self.clients.max(BACKGROUND_CLIENTS),
-            // Its gaps have nothing to do with the load's.
+            // Makes its gaps independent of those of the main load.
             seed: self.seed ^ BACKGROUND_SEED,
             trace_count: 0,
             slowdown: None,
@@ -174,7 +175,6 @@ impl Config {
         Duration::from_secs_f64(self.timeout_s)
     }
 
-    /// How long connections are started.
     pub(super) fn duration(&self) -> Duration {
         Duration::from_secs_f64(self.duration_s)
     }

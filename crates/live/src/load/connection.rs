@@ -1,4 +1,4 @@
-//! One connection: a socket, an endpoint, and the times that count.
+//! One connection: its socket, its endpoint and its times.
 
 use super::cause::{self, Activity};
 use super::pace::Pace;
@@ -12,24 +12,24 @@ use shakedown_trace::{Endpoint, Failure, Negotiated};
 use std::collections::VecDeque;
 use std::time::SystemTime;
 
-/// The longest wait for a session after everything else is done.
+/// Maximum wait for a session after everything else is done.
 const SESSION_WAIT: Time = Time::from_millis(300);
 
-/// What a connection is asked to do once its handshake is over.
+/// What a connection does after its handshake.
 #[derive(Clone, Debug, Default)]
 pub struct Exchange {
-    /// Sent at once.
+    /// Sent immediately after the handshake.
     pub request: Option<Vec<u8>>,
-    /// The server's first byte is waited for.
+    /// Whether to wait for the server's first byte.
     pub await_first_byte: bool,
     pub wants_session: bool,
-    /// How many times as long each step of a handshake takes, as if the client were slower by that.
+    /// Slowdown of the handshake's steps, to emulate a slower client.
     pub pace: Pace,
 }
 
-/// What an endpoint works on.
+/// Input of an endpoint.
 enum Input<'a> {
-    /// Its first flight.
+    /// Before its first flight.
     Nothing,
     Bytes(&'a [u8]),
     Close,
@@ -54,42 +54,42 @@ enum Phase {
 pub struct Connection {
     socket: Socket,
     pub endpoint: Watched<i64>,
-    /// Bytes that the socket has not taken yet, from `sent` on.
+    /// Output of the endpoint; the socket has accepted the bytes before `sent`.
     unsent: Vec<u8>,
     sent: usize,
-    /// Where datagrams in `unsent` end.
+    /// Ends of the datagrams in `unsent`.
     ends: VecDeque<usize>,
     phase: Phase,
-    /// The endpoint has worked, and its result has not been read.
+    /// The endpoint has processed input, and its events have not been read.
     worked: bool,
-    /// Until when a slower client would be at work: nothing leaves it and it takes nothing.
+    /// End of the emulated processing time; until then the connection neither sends nor receives.
     pub held: Option<Time>,
-    /// How many times as long its steps take.
+    /// Slowdown factor of this handshake.
     pub slowdown: Option<f64>,
-    /// What its steps took this machine's processor; known of slowed ones.
+    /// CPU time of the handshake's steps on this machine, measured if they are slowed down.
     pub client_work: Time,
-    /// The server has ended its side.
+    /// The server has closed its side.
     peer_closed: bool,
-    /// The last flight has left.
+    /// The client's last flight has been sent.
     answered: bool,
     pub client: usize,
     pub resume: bool,
     pub offered: bool,
     pub planned: Time,
     pub started: Time,
-    /// When it fails for want of progress.
+    /// Time at which the connection fails if it has not ended.
     pub deadline: Time,
-    /// When it stops waiting for a session.
+    /// Time at which it stops waiting for a session.
     pub session_deadline: Option<Time>,
-    /// The latest unit that was refused before its sender was authenticated.
+    /// The latest failure of a datagram from an unauthenticated sender.
     rejected: Option<Failure>,
-    /// The deadline that the loop knows of, besides `deadline`.
+    /// The latest deadline that the loop stored, apart from `deadline`.
     pub noted: Option<Time>,
     pub connected: Option<Time>,
     pub established: Option<Time>,
     pub first_byte: Option<Time>,
     pub negotiated: Option<Box<Negotiated>>,
-    /// The record of its handshake, where that is sampled.
+    /// Recording of the handshake, if it is sampled.
     pub sample: Option<Box<Sample>>,
 }
 
@@ -140,7 +140,7 @@ impl Connection {
         }
     }
 
-    /// Goes on as far as the socket lets it. `clock` is read where a time counts. `None`: there is more to come.
+    /// Continues until the socket would block or the connection ends (`Some`).
     pub fn advance(
         &mut self,
         clock: &dyn Fn() -> Time,
@@ -172,7 +172,7 @@ impl Connection {
             {
                 return Some(end);
             }
-            // What did not fill the buffer was all there was: more makes the poll speak again.
+            // A read that did not fill the buffer emptied the socket; the poll reports further input.
             if emptied && !self.peer_closed {
                 return None;
             }
@@ -188,14 +188,14 @@ impl Connection {
                     };
                 }
                 Some(0) if self.is_stream() => {
-                    // Sent once; a client that goes on gets no more answers.
+                    // The endpoint processes the close once; then the loop must not read again.
                     self.peer_closed = false;
                     Input::Close
                 }
                 Some(length) => Input::Bytes(&buffer[..length]),
             };
             if self.phase == Phase::AwaitingSession {
-                // Whatever comes after the handshake: tickets come first.
+                // The first input after the handshake contains the tickets.
                 self.phase = Phase::Done;
             }
             self.work(clock, exchange, input);
@@ -203,7 +203,7 @@ impl Connection {
         }
     }
 
-    /// Why it has taken too long, as far as it knows.
+    /// Cause of a timeout, with the latest rejected datagram of the handshake.
     pub fn timed_out(&self) -> String {
         match &self.rejected {
             Some(failure) if self.phase == Phase::Handshaking => {
@@ -222,11 +222,11 @@ impl Connection {
         self.collect(clock, exchange)
     }
 
-    /// Lets the endpoint work; what it makes of its input waits in `unsent` and among its events.
+    /// Passes input to the endpoint. Its output is appended to `unsent`; its events are read later.
     fn work(&mut self, clock: &dyn Fn() -> Time, exchange: &Exchange, input: Input<'_>) {
         let now = clock();
         let slowdown = exchange.pace.factor().filter(|_| self.established.is_none());
-        // One handshake's steps are all as slow.
+        // All steps of a handshake have the same factor.
         let slowdown = slowdown.map(|factor| *self.slowdown.get_or_insert(factor));
         let before = slowdown.map(|_| thread_cpu());
         let Self { endpoint, unsent, ends, .. } = self;
@@ -247,7 +247,7 @@ impl Connection {
         self.worked = true;
     }
 
-    /// Whether a slower client would still be at work.
+    /// Whether the emulated processing time has not ended yet.
     fn is_held(&mut self, clock: &dyn Fn() -> Time) -> bool {
         if self.held.is_some_and(|until| clock() >= until) {
             self.held = None;
@@ -255,7 +255,7 @@ impl Connection {
         self.held.is_some()
     }
 
-    /// Takes what the endpoint's work came to, and answers.
+    /// Handles the endpoint's events and sends its output.
     fn collect(&mut self, clock: &dyn Fn() -> Time, exchange: &Exchange) -> Option<End> {
         let mut end = None;
         while let Some(event) = self.endpoint.poll_event() {
@@ -273,7 +273,7 @@ impl Connection {
                         self.phase = Phase::Done;
                     }
                 }
-                // Anyone may have sent it: the right datagram may still arrive.
+                // The sender is not authenticated, so a valid datagram may still arrive.
                 Event::Rejected(failure) => self.rejected = Some(failure),
                 Event::Closed(_) if self.phase == Phase::Done => {}
                 Event::Closed(reason) => end = Some(End::Failed(cause::of_close(&reason, self.activity()))),
@@ -289,7 +289,7 @@ impl Connection {
         }
     }
 
-    /// The handshake is over: keeps its record, where there is one.
+    /// Keeps the recording of the completed handshake, if there is one.
     fn keep_sample(&mut self) {
         let Some((recording, preemptions)) = self.endpoint.finish() else { return };
         let connected = self.connected.unwrap_or(self.started);
@@ -303,17 +303,17 @@ impl Connection {
         }));
     }
 
-    /// The handshake is over: on to whatever else is asked.
+    /// Starts what follows the handshake.
     fn go_on(&mut self, now: Time, exchange: &Exchange, negotiated: &Negotiated) {
         if let Some(request) = &exchange.request {
-            // It leaves with the last flight. What can't be written shows as the end of the connection.
+            // The request is sent with the last flight. If it cannot be written, the connection ends.
             let _ = self.endpoint.write(now, request);
         }
         let tickets_follow = negotiated.protocol == Protocol::Tls13;
         self.phase = if exchange.request.is_some() || exchange.await_first_byte {
             Phase::AwaitingByte
         } else if exchange.wants_session && tickets_follow && self.endpoint.session().is_none() {
-            // Some servers, as Go's, send their tickets in the first flight: then it is there already.
+            // Some servers, such as Go's, send tickets in their first flight, so a session may exist already.
             self.session_deadline = Some(now + SESSION_WAIT);
             Phase::AwaitingSession
         } else {
@@ -321,20 +321,20 @@ impl Connection {
         };
     }
 
-    /// All is done: says goodbye, in the same write as the last flight where that is still to be sent.
+    /// Closes the connection, in the same write as the last flight if that is still unsent.
     pub fn finish(&mut self, now: Time) -> Option<End> {
         self.phase = Phase::Done;
         self.endpoint.close(now);
         match self.transmit(now) {
             Ok(true) => Some(End::Completed),
             Ok(false) => None,
-            // The server has all of the handshake; a goodbye that is not received does no harm.
+            // The server has the complete handshake, so an undelivered close alert does no harm.
             Err(_) if self.answered => Some(End::Completed),
             Err(error) => Some(self.failed(&error)),
         }
     }
 
-    /// Passes on what the endpoint has to send; false: the socket does not take all of it for now.
+    /// Sends the endpoint's output; false if the socket does not accept all of it yet.
     fn transmit(&mut self, now: Time) -> std::io::Result<bool> {
         let Self { endpoint, unsent, ends, .. } = self;
         gather(&mut **endpoint, now, unsent, ends);
@@ -346,7 +346,7 @@ impl Connection {
                 }
             } else {
                 let end = self.ends.pop_front().unwrap_or(self.unsent.len());
-                // A datagram goes whole, or not at all and is lost, as datagrams are.
+                // A datagram is sent completely, or lost if the socket does not accept it.
                 self.socket.send(&self.unsent[self.sent..end])?;
                 self.sent = end;
             }
@@ -366,7 +366,7 @@ impl Connection {
     }
 }
 
-/// Takes all that an endpoint has to send.
+/// Appends everything that an endpoint has to send.
 fn gather(endpoint: &mut dyn Endpoint, now: Time, unsent: &mut Vec<u8>, ends: &mut VecDeque<usize>) {
     while endpoint.poll_transmit(now, unsent) {
         if endpoint.transport() == Transport::Datagram {

@@ -1,4 +1,4 @@
-//! The event loop: starts what is due, advances what has something to say, ends what takes too long.
+//! The event loop: starts connections that are due, advances those with events, ends those that time out.
 
 use super::Progress;
 use super::cause;
@@ -23,29 +23,29 @@ use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// The alarm's token; connections have their place in the slab below, and the place's generation above.
+/// The alarm's token. A connection's token: its place in the slab (low 32 bits) and the place's generation (high).
 const ALARM: Token = Token(usize::MAX);
-/// Starts between two looks at the sockets: each builds a first flight.
+/// Maximum number of starts between two polls, because each start builds a first flight.
 const STARTS_A_TURN: usize = 16;
-/// Events taken at once.
+/// Maximum number of events per poll.
 const EVENTS: usize = 1024;
-/// Bytes received at once: a server's flight.
+/// Size of a read: a server's flight fits.
 const CHUNK_BYTES: usize = 32 * 1024;
-/// Connections open at once, where descriptors allow.
+/// Maximum number of open connections, if descriptors allow it.
 const MAX_OPEN: usize = 20_000;
-/// Descriptors that are left for everything else.
+/// Descriptors that are reserved for other uses.
 const OTHER_DESCRIPTORS: u64 = 64;
-/// Connections at once while sessions are collected before a run.
+/// Simultaneous connections while sessions are collected before a run.
 const COLLECTING: usize = 8;
 const REPORT_EVERY: Duration = Duration::from_millis(100);
-/// The longest sleep: a request to stop is seen within it.
+/// Maximum sleep, and thus the maximum delay of a stop request.
 const MAX_SLEEP: Duration = Duration::from_millis(100);
-/// From the decision to load until the first start can be due.
+/// Time between the start of the load and the first connection that can be due.
 const HEAD_START: Duration = Duration::from_millis(20);
-/// Which starts resume.
+/// Purpose of the random choice of connections that resume.
 const RESUMPTION: Purpose = Purpose(301);
 
-/// A place in the slab. Its generation tells its connections apart, so that late events do not reach its successor.
+/// A place in the slab. Its generation prevents late events of one connection from reaching its successor.
 #[derive(Default)]
 struct Slot {
     generation: u32,
@@ -65,11 +65,11 @@ pub struct Engine<'a> {
     free: Vec<usize>,
     open: usize,
     max_open: usize,
-    /// When something must be done about which connection.
+    /// Deadlines of connections: time, place, generation.
     deadlines: BinaryHeap<Reverse<(Time, usize, u32)>>,
     buffer: Vec<u8>,
     sampling: Sampling,
-    /// When the run's first start could be.
+    /// Earliest time of the run's first start.
     first_start: Time,
     tally: Tally,
 }
@@ -89,7 +89,7 @@ impl<'a> Engine<'a> {
         let poll = Poll::new().map_err(&refused)?;
         let begun = Instant::now();
         let alarm = Alarm::new(poll.registry(), ALARM, begun.elapsed()).map_err(&refused)?;
-        // Wakes on time, not when it suits the kernel.
+        // Timers then fire without the default slack of 50 us.
         // SAFETY: sets a number of this thread.
         unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_usize, 0_usize, 0_usize, 0_usize) };
         let exchange = Exchange {
@@ -119,7 +119,7 @@ impl<'a> Engine<'a> {
         })
     }
 
-    /// Meets the server once, and collects sessions where some are to be resumed. Nothing of it counts.
+    /// Connects once to check the server, and collects sessions to resume. These connections are not counted.
     pub fn prepare(&mut self) -> Result<(), LoadError> {
         let mut met = self.visit(0..1)?;
         if met.completed == 0
@@ -141,7 +141,7 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    /// One full handshake of each of some clients.
+    /// Performs one full handshake with each of the clients.
     fn visit(&mut self, clients: std::ops::Range<usize>) -> Result<Counts, LoadError> {
         let now = self.now();
         let mut starts = Starts::closed(clients, now, now + Duration::from_nanos(1));
@@ -169,7 +169,7 @@ impl<'a> Engine<'a> {
         self.turn_until_done(&mut starts, &mut resumes, Some(begun), report)?;
         let cpu = thread_cpu().saturating_sub(cpu_before);
         let elapsed = self.now().saturating_sub(begun);
-        // A schedule that came to its end was kept for all of its time, also behind its last start.
+        // A completed schedule counts with its full duration, including the time after its last start.
         let limited = config.max_starts.is_some_and(|most| self.tally.counts.planned >= most);
         let scheduled = config.rate_per_s.filter(|_| !limited && !self.is_stopped());
         let elapsed = scheduled.map_or(elapsed, |_| elapsed.max(config.duration()));
@@ -187,7 +187,7 @@ impl<'a> Engine<'a> {
         })
     }
 
-    /// Turns the loop until all starts are made and all connections over.
+    /// Runs the loop until all connections have been started and have ended.
     fn turn_until_done(
         &mut self,
         starts: &mut Starts,
@@ -213,7 +213,7 @@ impl<'a> Engine<'a> {
                 return Ok(());
             }
             let next_start = starts.next_at().filter(|_| self.open < self.max_open);
-            // A slowed client's next step must not wait for a poll's whole milliseconds.
+            // A slowed client's next step must not be rounded to the poll's milliseconds.
             let next_step =
                 self.exchange.pace.factor().and_then(|_| self.deadlines.peek().map(|next| next.0.0));
             let wake_at = [next_start, next_step].into_iter().flatten().min();
@@ -238,7 +238,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Starts what is due, but not for too long; true: there is more to start at once.
+    /// Starts connections that are due, up to `STARTS_A_TURN`; true if more may be due.
     fn start_due(
         &mut self,
         starts: &mut Starts,
@@ -295,12 +295,12 @@ impl<'a> Engine<'a> {
         self.slots[place].connection = Some(Box::new(connection));
         self.open += 1;
         self.deadlines.push(Reverse((deadline, place, generation)));
-        // On a short path the server has answered already.
+        // On a short path, the server has accepted already.
         self.advance(place, generation, false, starts);
         Ok(())
     }
 
-    /// Lets a connection go on, if it is still there.
+    /// Advances a connection, if it still exists.
     fn advance(&mut self, place: usize, generation: u32, peer_closed: bool, starts: &mut Starts) {
         let Some(slot) = self.slots.get_mut(place).filter(|slot| slot.generation == generation) else {
             return;
@@ -311,12 +311,12 @@ impl<'a> Engine<'a> {
         self.settle(place, end, starts);
     }
 
-    /// Notes a connection's next deadline, or its end.
+    /// Stores a connection's next deadline, or handles its end.
     fn settle(&mut self, place: usize, end: Option<End>, starts: &mut Starts) {
         let slot = &mut self.slots[place];
         let Some(connection) = slot.connection.as_deref_mut() else { return };
         let Some(end) = end else {
-            // A client that is still at work looks at no clock.
+            // While a client is held, it has no other deadline.
             let next = connection.held.or_else(|| {
                 let next = [connection.endpoint.poll_timeout(), connection.session_deadline];
                 next.into_iter().flatten().min()
@@ -344,7 +344,7 @@ impl<'a> Engine<'a> {
 
     fn count(&mut self, connection: &mut Connection, end: End) {
         let counts = &mut self.tally.counts;
-        // Asked for where the server could hear it, whatever came of it: one that breaks off resumptions confirms none.
+        // Every attempt that reached the server counts, also a failed one: a server may abort all resumptions.
         if connection.resume && connection.connected.is_some() {
             let resumed = connection.negotiated.as_ref().is_some_and(|negotiated| negotiated.resumed);
             counts.resumed.asked += 1;
@@ -372,14 +372,14 @@ impl<'a> Engine<'a> {
         }
         if let Some(sample) = connection.sample.take() {
             if sample.preemptions > 0 {
-                // Its times hold those of others.
+                // Its times include those of other threads.
                 self.sampling.replace();
             }
             self.tally.samples.push((sample, negotiated));
         }
     }
 
-    /// Does what deadlines ask for.
+    /// Handles the deadlines that have passed.
     fn end_overdue(&mut self, starts: &mut Starts) {
         while let Some(Reverse((at, place, generation))) = self.deadlines.peek().copied() {
             let now = self.now();
@@ -401,7 +401,7 @@ impl<'a> Engine<'a> {
                 connection.finish(now)
             } else if let Some(until) = connection.held {
                 if now < until {
-                    // The connection said so when it was held; that entry is still to come.
+                    // The heap still contains the entry for the end of the hold.
                     continue;
                 }
                 connection.advance(&clock, &self.exchange, &mut self.buffer, false)
@@ -414,13 +414,13 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Until the next deadline, the next start aside.
+    /// Time until the next deadline; the alarm handles the next start.
     fn sleep(&self) -> Duration {
         let next = self.deadlines.peek().map_or(MAX_SLEEP, |next| next.0.0.saturating_sub(self.now()));
         next.min(MAX_SLEEP)
     }
 
-    /// What was due and never started.
+    /// Counts connections that were due and not started, and ends the open ones as timed out.
     fn count_unstarted(&mut self, starts: &mut Starts, now: Time) {
         let mut unstarted = 0;
         if let Starts::Open { .. } = starts {
@@ -433,7 +433,7 @@ impl<'a> Engine<'a> {
         self.close_all(&mut |connection| connection.timed_out());
     }
 
-    /// Ends what is open: the user wants no more.
+    /// Ends all open connections after a stop request.
     fn abandon(&mut self) {
         self.close_all(&mut |_| "interrupted".into());
     }
@@ -478,7 +478,7 @@ fn places(token: Token) -> (usize, u32) {
     (token.0 & 0xffff_ffff, (token.0 >> 32) as u32)
 }
 
-/// Connections that descriptors allow; the soft limit is raised to the hard one.
+/// Number of connections that the descriptor limit allows; the soft limit is raised to the hard one.
 fn descriptors() -> usize {
     let Some(limit) = descriptor_limit(u64::MAX) else { return COLLECTING };
     usize::try_from(limit.saturating_sub(OTHER_DESCRIPTORS)).unwrap_or(MAX_OPEN).min(MAX_OPEN)

@@ -1,4 +1,4 @@
-//! Why nothing was loaded.
+//! Errors that prevent a load.
 
 use shakedown_stacks::SetupError;
 use std::net::IpAddr;
@@ -38,7 +38,7 @@ pub enum LoadError {
 }
 
 impl LoadError {
-    /// True where the user gave something wrong, false where the world did not play along.
+    /// True for invalid input, false for failures of the environment.
     pub fn is_input(&self) -> bool {
         match self {
             Self::Target { .. }

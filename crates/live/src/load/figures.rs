@@ -3,7 +3,7 @@
 use serde::Serialize;
 use shakedown_sim::histogram::Histogram;
 
-/// Of times in seconds; `None` where there are none, and percentiles where there are too few.
+/// Times in seconds; `None` without times, and for percentiles of too few.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Figures {
     pub n: u64,

@@ -1,10 +1,10 @@
 //! An open-loop load generator for TLS servers and WTLS gateways.
 //!
-//! Starts follow a plan (`starts`) that knows nothing of the server: a connection's times count from the moment at which
-//! it was *planned* to start, so that neither a stalled server nor a busy generator can hide a wait. One thread runs one
-//! event loop over a slab of sans-IO endpoints (`engine`); [`run`] wires a plan, a target and its clients together.
+//! Starts follow a schedule (`starts`) that is independent of the server. A connection's times begin at its *planned*
+//! start, so that neither a stalled server nor a busy generator can hide a wait. One thread runs one event loop over a
+//! slab of sans-IO endpoints (`engine`). [`run`] combines a schedule, a target and its clients.
 //!
-//! Whether a session was resumed is what the endpoint negotiated with the server, never what was asked for.
+//! A session counts as resumed if the endpoint negotiated this with the server, whatever was requested.
 
 mod cause;
 mod client;
@@ -40,10 +40,10 @@ use std::time::Duration;
 
 const REPORT_EVERY: Duration = Duration::from_millis(100);
 
-/// What a run has come to so far.
+/// Counts of a run in progress.
 #[derive(Clone, Debug, Default, serde::Serialize)]
 pub struct Progress {
-    /// Since the first planned start could be.
+    /// Time since the earliest possible start.
     pub elapsed_s: f64,
     pub planned: u64,
     pub started: u64,
@@ -54,14 +54,14 @@ pub struct Progress {
     pub handshake_s: Figures,
 }
 
-/// Loads a target as a configuration says, and says what came of it.
+/// Loads a target as configured, and returns the generators' counts.
 ///
-/// The generator has a thread of its own, as has that of a background; `report` is called on the caller's, and ends the
-/// run early by `Break`.
+/// The generator and the background load each have a thread. `report` is called on the caller's thread; `Break` ends
+/// the run early.
 ///
 /// # Errors
-/// [`LoadError`] where nothing was loaded: a target that isn't there, isn't TLS or isn't to be loaded, or options that
-/// are no good. What fails later is counted.
+/// [`LoadError`] if nothing was loaded: the target is unreachable, does not speak TLS or must not be loaded, or an
+/// option is invalid. Later failures are counted.
 pub fn run(
     config: &Config,
     suite: Option<&Suite>,
@@ -69,12 +69,12 @@ pub fn run(
     report: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
 ) -> Result<Parts, LoadError> {
     config.validate()?;
-    // A suite that resumes says so for all of its connections, unless a share is given.
+    // With a resumption suite, all connections resume, unless a share is given.
     let resumes = suite.is_some_and(Suite::is_resumption) && config.resumption == 0.0;
     let config = &Config { resumption: if resumes { 1.0 } else { config.resumption }, ..config.clone() };
     let target = &Target::resolve(&config.target, suite)?;
     config.permit(target)?;
-    // Once, and on this thread, which the caller can call off: it may be a pipe.
+    // Read once, on the caller's thread, which can be interrupted: the file may be a pipe.
     let roots = &given_roots(config)?;
     let background = &config.background();
     let all = Barrier::new(1 + usize::from(background.is_some()));
@@ -96,7 +96,7 @@ pub fn run(
                 }
                 engine?.load(&mut |progress| {
                     if let Some(sender) = &sender {
-                        // A report that has not been read yet serves as well as this one.
+                        // If the previous report has not been read yet, this one is dropped.
                         let _ = sender.try_send(progress);
                     }
                 })
@@ -125,21 +125,21 @@ pub fn run(
         let load = generator.join().unwrap_or(Err(LoadError::Panicked));
         let beside = beside.map(|thread| thread.join().unwrap_or(Err(LoadError::Panicked))).transpose();
         match (load, beside) {
-            // The background load knows less of the cause.
+            // `Companion` only means that the background load failed, whose error has the cause.
             (Err(LoadError::Companion), Err(error)) | (Err(error), _) | (_, Err(error)) => Err(error),
             (Ok(load), Ok(background)) => Ok(Parts { load, background }),
         }
     })
 }
 
-/// Generators begin when all are ready, or none does.
+/// Generators begin when all are ready; if one fails, none begins.
 struct Gate {
     all: Barrier,
     failed: AtomicBool,
 }
 
 impl Gate {
-    /// Waits until all have come. False: one of them could not.
+    /// Waits for all generators. False if one of them failed.
     fn pass(&self, is_ready: bool) -> bool {
         self.failed.fetch_or(!is_ready, Ordering::SeqCst);
         self.all.wait();

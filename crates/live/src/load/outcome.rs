@@ -1,4 +1,4 @@
-//! What came of a run.
+//! Results of a run.
 
 use super::cause::Causes;
 use super::client::Checked;
@@ -10,9 +10,9 @@ use shakedown_sim::histogram::Histogram;
 use shakedown_trace::{Negotiated, StackId};
 use std::collections::BTreeMap;
 
-/// The generator is no bottleneck while 99 per cent of starts are no later than this.
+/// The generator is saturated if the p99 of start lateness exceeds this.
 const MAX_LATENESS_S: f64 = 0.010;
-/// Nor while its thread has a fifth of a core to spare.
+/// The generator is saturated if its thread uses a larger share of a core.
 const MAX_CPU_SHARE: f64 = 0.8;
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -29,7 +29,7 @@ pub struct Counts {
     pub first_byte: Histogram,
     /// From the planned to the actual start.
     pub lateness: Histogram,
-    /// Completed connections that asked for resumption, and what became of it.
+    /// Connections that reached the server and were to resume a session.
     pub resumed: Resumed,
     pub negotiated: Vec<NegotiatedCount>,
 }
@@ -77,18 +77,18 @@ impl Counts {
     }
 }
 
-/// What is counted while a run goes on.
+/// Counts of a run in progress.
 #[derive(Default)]
 pub struct Tally {
     pub counts: Counts,
-    /// Starts waited because the most connections allowed were open.
+    /// Starts were delayed by the limit of open connections.
     pub capped: bool,
     /// Sampled handshakes of completed connections.
     pub samples: Vec<(Box<Sample>, Box<Negotiated>)>,
 }
 
 impl Tally {
-    /// Why figures are the generator's own as much as the server's, if they are.
+    /// What saturated the generator, so that figures describe it as much as the server; empty if nothing did.
     pub fn saturated_by(&self, elapsed_s: f64, cpu_s: f64) -> Vec<String> {
         let late_ns = self.counts.lateness.quantile(0.99);
         let ways = [
@@ -101,8 +101,8 @@ impl Tally {
         ways.into_iter().filter(|(is, _)| *is).map(|(_, way)| way.into()).collect()
     }
 
-    /// Sampled handshakes as objects of JSON, and how many were left out because the client's thread lost its
-    /// processor in them: their times hold those of others.
+    /// Sampled handshakes as JSON objects. Those in which the client's thread was preempted are discarded and counted,
+    /// because their times include those of other threads.
     pub fn lines(&self, suites: &[String], stack: &StackId) -> Traces {
         let (whole, preempted): (Vec<_>, Vec<_>) =
             self.samples.iter().partition(|(sample, _)| sample.preemptions == 0);
@@ -112,33 +112,33 @@ impl Tally {
     }
 }
 
-/// Sampled handshakes as the clients saw them.
+/// Sampled handshakes from the clients' side.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Traces {
     pub kept: Vec<Value>,
-    /// Left out, because the client's thread lost its processor in them.
+    /// Discarded, because the client's thread was preempted.
     pub preempted: u64,
 }
 
-/// Resumption as it was asked for, and as servers confirmed it.
+/// Resumptions that clients requested, and that servers confirmed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resumed {
-    /// Completed handshakes of connections that were to resume a session.
+    /// Connections that reached the server and were to resume a session.
     pub asked: u64,
     pub confirmed: u64,
-    /// Of these, those whose client held no session to offer.
+    /// Those of `asked` whose client had no session to offer.
     pub without_session: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Rates {
-    /// New connections per second that were asked for; `None` in a closed loop.
+    /// Configured rate of new connections per second; `None` in a closed loop.
     pub planned: Option<f64>,
-    /// Completed handshakes a second.
+    /// Completed handshakes per second.
     pub achieved: f64,
 }
 
-/// How often something was negotiated.
+/// Number of handshakes with the same negotiated parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NegotiatedCount {
     pub protocol: String,
@@ -153,7 +153,7 @@ impl NegotiatedCount {
     }
 }
 
-/// What one generator counted, to be added to what others did.
+/// Counts of one generator, which can be added to those of others.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Part {
     pub(super) counts: Counts,
@@ -167,7 +167,7 @@ pub struct Part {
     pub(super) traces: Traces,
 }
 
-/// What a run's generators counted: that of the load, and that of the load beside it.
+/// Counts of a run: of the load, and of the background load.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Parts {
     pub load: Part,
@@ -176,17 +176,17 @@ pub struct Parts {
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
-    /// How many generators ran, each in a thread of its own.
+    /// Number of generators, each with its own thread.
     pub generators: usize,
-    /// Starts that were due; completed and failed ones add up to it.
+    /// Connections that were due: the sum of completed and failed ones.
     pub planned: u64,
     pub started: u64,
     pub completed: u64,
     pub failed: BTreeMap<String, u64>,
     pub rate_per_s: Rates,
-    /// From the first possible start to the end of the last connection; the longest of several generators'.
+    /// From the first possible start to the end of the last connection; the maximum over generators.
     pub elapsed_s: f64,
-    /// From the planned start to the transport's connection; of completed connections, as the next two.
+    /// From the planned start to the transport's connection; like the next two, of completed connections.
     pub connect_s: Figures,
     /// From the planned start to the end of the handshake.
     pub handshake_s: Figures,
@@ -196,18 +196,18 @@ pub struct Outcome {
     pub negotiated: Vec<NegotiatedCount>,
     pub start_lateness_s: Figures,
     pub generator_cpu_s: f64,
-    /// A generator, not the server, set the figures.
+    /// A generator, not the server, limited the figures.
     pub saturated: bool,
     pub saturated_by: Vec<String>,
-    /// What the server's certificate was checked against; nothing, where a generator checked nothing.
+    /// Certificates that the server's certificate was checked against; `No` unless all generators used the same.
     pub certificate_checked: Checked,
     pub interrupted: bool,
-    /// How many times as long a slowed client's steps took as this machine's, in the end.
+    /// Final slowdown factor of an emulated client.
     pub slowdown: Option<f64>,
-    /// Sampled handshakes; a background has none.
+    /// Sampled handshakes; a background load has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub traces: Option<Traces>,
-    /// The load beside this one.
+    /// The background load.
     pub background: Option<Box<Outcome>>,
 }
 
@@ -263,7 +263,7 @@ impl Part {
     }
 }
 
-/// Adds parts up; `None` of none.
+/// Sum of the parts; `None` if there are none.
 fn sum(parts: Vec<Part>) -> Option<Part> {
     parts.into_iter().reduce(|mut all, part| {
         all.add(part);
@@ -271,8 +271,8 @@ fn sum(parts: Vec<Part>) -> Option<Part> {
     })
 }
 
-/// The figures of generators that ran beside each other: percentiles are those of all times together, exactly as if one
-/// had counted them. `None` of none.
+/// Adds the figures of simultaneous generators: percentiles are those of all times together, as if one generator had
+/// counted them. `None` if there are none.
 pub fn merge(parts: Vec<Parts>) -> Option<Outcome> {
     let generators = parts.len();
     let (loads, backgrounds): (Vec<_>, Vec<_>) =

@@ -1,14 +1,14 @@
-//! How many times as long a slowed client's steps take.
+//! Slowdown factor of an emulated client.
 
 use shakedown_trace::endpoint::Time;
 use std::collections::VecDeque;
 
-/// Handshakes whose median counts.
+/// Number of recent handshakes whose median is used.
 const RECENT: usize = 15;
 
-/// From what the client's side of a handshake shall take in all, and what it took this machine lately. A handshake now and
-/// then takes several times the processor that one in a loop takes, because nothing of it is in the caches any more, and a
-/// slowed client's steps are far apart: so its own handshakes are what counts.
+/// The factor is the emulated client's processing time of a handshake, divided by the recent CPU times on this machine.
+/// The steps of a slowed client are far apart and thus find cold caches, so they take several times the CPU time of
+/// handshakes in a tight loop. Only the run's own handshakes are therefore used.
 #[derive(Clone, Debug, Default)]
 pub struct Pace {
     factor: Option<f64>,
@@ -17,7 +17,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// A factor to begin with, and what the client's side shall take; without the latter the factor stays.
+    /// An initial factor, and the emulated client's processing time; without the latter the factor is constant.
     pub fn new(factor: Option<f64>, client: Option<Time>) -> Self {
         Self { factor, client, recent: VecDeque::with_capacity(RECENT) }
     }
@@ -26,7 +26,7 @@ impl Pace {
         self.factor
     }
 
-    /// A full handshake has taken the client's side so much of this machine's processor.
+    /// Updates the factor with the CPU time that a full handshake took the client on this machine.
     pub fn learn(&mut self, worked: Time) {
         let (Some(_), Some(client)) = (self.factor, self.client) else { return };
         if worked.is_zero() {
@@ -56,7 +56,7 @@ mod tests {
         for _ in 0..RECENT {
             pace.learn(Time::from_millis(1));
         }
-        // One that was disturbed changes nothing.
+        // One outlier changes nothing.
         pace.learn(Time::from_secs(1));
         assert_eq!(pace.factor(), Some(50.0));
     }

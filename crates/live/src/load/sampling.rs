@@ -1,4 +1,4 @@
-//! Which connections are recorded, and what a recording is kept with.
+//! Selection of the connections that are recorded, and their samples.
 
 use crate::trace_line::{self, About};
 use crate::watched::Watched;
@@ -8,9 +8,9 @@ use shakedown_trace::{Endpoint, HalfTrace, Negotiated, Recording, Side, StackId}
 use std::net::SocketAddr;
 use std::time::{Duration, SystemTime};
 
-/// Beside the record stands how often the thread lost its processor while the endpoint worked.
+/// The value kept with the recording is the number of preemptions while the endpoint worked.
 impl Watched<i64> {
-    /// Lets it work; counts how often the thread loses its processor meanwhile, where that matters.
+    /// Calls the endpoint; counts preemptions in the meantime if it is recorded.
     pub fn during(&mut self, work: impl FnOnce(&mut dyn Endpoint)) {
         if self.beside().is_none() {
             return work(&mut **self);
@@ -23,25 +23,25 @@ impl Watched<i64> {
     }
 }
 
-/// How often this thread had to leave its processor to others.
+/// Number of involuntary context switches of this thread.
 fn involuntary_switches() -> i64 {
     getrusage(UsageWho::RUSAGE_THREAD).map_or(0, |usage| usage.involuntary_context_switches())
 }
 
-/// The handshake of one connection, as it was recorded.
+/// The recorded handshake of one connection.
 pub struct Sample {
     pub recording: Recording,
-    /// How often the thread lost its processor while the client worked: its times hold others' then.
+    /// Preemptions of the thread while the client worked; the times then include those of other threads.
     pub preemptions: i64,
     pub ended: SystemTime,
     pub slowdown: Option<f64>,
-    /// The client's end of the connection.
+    /// The client's address.
     pub address: Option<SocketAddr>,
     pub connect: Duration,
 }
 
 impl Sample {
-    /// As an object of JSON; `None` where the log contradicts itself.
+    /// The sample as a JSON object; `None` if the event log is inconsistent.
     pub fn line(&self, negotiated: &Negotiated, suites: &[String], stack: &StackId) -> Option<Value> {
         let half = match self.slowdown {
             Some(factor) => HalfTrace::stretched(Side::Client, &self.recording, factor),
@@ -66,7 +66,7 @@ pub struct Sampling {
 }
 
 enum Spacing {
-    /// In starts, where their number is known beforehand.
+    /// In starts, if their number is known beforehand.
     Starts(f64),
     Time(Duration),
 }
@@ -74,7 +74,7 @@ enum Spacing {
 impl Sampling {
     pub const NONE: Self = Self { wanted: 0, taken: 0, spacing: Spacing::Starts(1.0) };
 
-    /// `wanted` of a run's starts, of which there are `expected` where that is known.
+    /// Samples `wanted` starts of a run; `expected`: their total number, if it is known.
     #[allow(clippy::cast_precision_loss)] // an average
     pub fn new(wanted: usize, expected: Option<f64>, duration: Duration) -> Self {
         let spacing = match expected {
@@ -97,7 +97,7 @@ impl Sampling {
         takes
     }
 
-    /// A sampled handshake was no good: the next start is sampled in its place.
+    /// Discards a sampled handshake: the next start is sampled in its place.
     pub fn replace(&mut self) {
         self.taken = self.taken.saturating_sub(1);
     }
@@ -131,7 +131,7 @@ mod tests {
                 }
             }
         }
-        // Two for the first, then each in its own place.
+        // Starts 1 and 2 replace start 0; the second sample is taken in its regular place.
         assert_eq!(taken, [0, 1, 2, 5]);
     }
 }

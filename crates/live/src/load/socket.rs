@@ -8,7 +8,7 @@ use shakedown_trace::endpoint::Transport;
 use std::io::{ErrorKind, Read, Result, Write};
 use std::net::SocketAddr;
 
-/// Of either transport, never blocking.
+/// A non-blocking socket of either transport.
 pub enum Socket {
     Tcp(TcpStream),
     Udp(UdpSocket),
@@ -26,7 +26,7 @@ impl Socket {
         }
     }
 
-    /// Asks to be told when something can be read or written.
+    /// Registers for readiness to read and, for TCP, to write.
     pub fn register(&mut self, registry: &Registry, token: Token) -> Result<()> {
         let both = Interest::READABLE | Interest::WRITABLE;
         match self {
@@ -42,16 +42,16 @@ impl Socket {
         }
     }
 
-    /// Whether the peer has answered; datagrams need no answer.
+    /// Whether the connection is established; always true for datagrams.
     pub fn is_connected(&mut self) -> Result<bool> {
         match self {
-            // Nothing is sent; the kernel says whether it could be.
+            // Writes nothing; the result shows whether writing is possible.
             Self::Tcp(socket) => is_ready(socket.write(&[]).map(drop)),
             Self::Udp(_) => Ok(true),
         }
     }
 
-    /// Sends what fits; `None`: nothing does for now.
+    /// Sends as much as the socket accepts; `None` if it would block.
     pub fn send(&mut self, bytes: &[u8]) -> Result<Option<usize>> {
         unless_blocked(match self {
             Self::Tcp(socket) => socket.write(bytes),
@@ -59,7 +59,7 @@ impl Socket {
         })
     }
 
-    /// Receives a chunk or a datagram; `None`: there is none for now.
+    /// Receives a chunk or a datagram; `None` if the socket would block.
     pub fn receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>> {
         unless_blocked(match self {
             Self::Tcp(socket) => socket.read(buffer),

@@ -1,4 +1,4 @@
-//! Who starts next, and the timer that says when.
+//! The schedule of starts, and the timer for the next one.
 
 use super::config::Config;
 use mio::unix::SourceFd;
@@ -15,22 +15,22 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
-/// How starts follow each other.
+/// Arrival process of the starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Arrivals {
-    /// Independent of each other: exponential gaps.
+    /// Independent starts: exponential gaps.
     Poisson,
     Deterministic,
-    /// Each client starts its next connection when its last is over.
+    /// Each client starts its next connection when the previous one has ended.
     Closed,
 }
 
-/// Gaps between starts.
+/// Purpose of the random draws of gaps.
 const GAPS: Purpose = Purpose(300);
 
-/// A client whose connection failed waits this long before the next in a closed loop, lest a server that is gone be
-/// asked a million times.
+/// In a closed loop, a client waits this long after a failed connection, so that a server that is down does not get a
+/// million requests.
 const AFTER_FAILURE: Duration = Duration::from_millis(100);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,31 +40,30 @@ pub struct Start {
 }
 
 pub enum Starts {
-    /// Planned by the seed alone, whatever becomes of the connections; clients take turns. Each start follows from the one
-    /// before it, never from the clock.
+    /// A schedule that depends only on the seed, not on the connections or the clock. Clients start in turn.
     Open {
         /// Exponential gaps; `None`: equal ones.
         gaps: Option<Stream>,
         rate_per_s: f64,
         begun: Time,
-        /// Starts so far.
+        /// Number of starts so far.
         count: usize,
-        /// The next start, since `begun`.
+        /// Time of the next start, since `begun`.
         next_s: f64,
         duration_s: f64,
         clients: usize,
     },
-    /// Clients that begin again when they are done.
+    /// Clients that start again when their connection has ended.
     Closed {
-        /// Who may start when.
+        /// Times at which clients may start.
         waiting: BinaryHeap<Reverse<(Time, usize)>>,
-        /// When no more are started.
+        /// End of the starts.
         until: Time,
     },
 }
 
 impl Starts {
-    /// Those of a load that begins at `begun`.
+    /// Schedule of a load that begins at `begun`.
     pub fn of(config: &Config, begun: Time) -> Self {
         let Some(rate_per_s) = config.rate_per_s.filter(|_| config.arrivals != Arrivals::Closed) else {
             return Self::closed(0..config.clients, begun, begun + config.duration());
@@ -80,7 +79,7 @@ impl Starts {
         Self::Closed { waiting: clients.map(|client| Reverse((begun, client))).collect(), until }
     }
 
-    /// When the next start is due; `None`: there is none, or none before a connection ends.
+    /// Time of the next start; `None` if there is none, or none until a connection ends.
     pub fn next_at(&self) -> Option<Time> {
         match self {
             Self::Open { begun, next_s, duration_s, .. } => {
@@ -98,7 +97,7 @@ impl Starts {
                 *count += 1;
                 *next_s = match gaps {
                     Some(gaps) => *next_s + gaps.exponential() / *rate_per_s,
-                    // Counted from the beginning, so that nothing adds up.
+                    // Computed from the beginning, so that rounding errors do not accumulate.
                     None => *count as f64 / *rate_per_s,
                 };
                 Some(Start { planned, client })
@@ -117,16 +116,16 @@ impl Starts {
     }
 }
 
-/// Wakes the poll at absolute times, finer than a poll's own time-out can.
+/// Wakes the poll at absolute times, with a finer resolution than the poll's own timeout.
 pub struct Alarm {
     timer: TimerFd,
-    /// The kernel's monotonic time when ours was 0.
+    /// Time of the kernel's monotonic clock at the loop's time 0.
     epoch: Duration,
     armed: Option<Time>,
 }
 
 impl Alarm {
-    /// One that speaks to a poll under a token; `now` is our time.
+    /// An alarm that wakes a poll under a token; `now` is the loop's time.
     pub fn new(registry: &Registry, token: Token, now: Time) -> io::Result<Self> {
         let timer =
             TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC)?;
@@ -135,7 +134,7 @@ impl Alarm {
         Ok(Self { timer, epoch: kernel.saturating_sub(now), armed: None })
     }
 
-    /// Sets it to a time; unchanged times cost nothing.
+    /// Sets the time of the alarm; without a change, no system call is made.
     pub fn set(&mut self, at: Option<Time>) -> io::Result<()> {
         if at == self.armed {
             return Ok(());
@@ -211,7 +210,7 @@ mod tests {
         let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
         assert!((mean * 1000.0 - 1.0).abs() < 0.02, "mean {mean}");
         assert!((variance / (mean * mean) - 1.0).abs() < 0.05, "variance {variance}");
-        // Kolmogorov and Smirnov against 1 - exp(-x): 1.95/√n is the bound of one error in a thousand.
+        // Kolmogorov-Smirnov test against 1 - exp(-x): 1.95/√n is the critical value at the level of 0.001.
         gaps.sort_by(f64::total_cmp);
         let count = gaps.len() as f64;
         let distance = gaps.iter().enumerate().map(|(place, gap)| {

@@ -66,8 +66,8 @@ impl Target {
     }
 }
 
-/// If a name such as `localhost` has several addresses, all of this machine, the first with a listener. Nothing is sent
-/// to other machines before the permission to load them is checked.
+/// The first address with a listener, if a name such as `localhost` has several addresses, all of this machine. Nothing
+/// is sent to other machines before the permission to load them is checked.
 fn answering(addresses: &[SocketAddr]) -> Option<SocketAddr> {
     if addresses.len() < 2 || !addresses.iter().copied().all(is_own) {
         return None;
@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(answering(&[refused, there]), Some(there));
         assert_eq!(answering(&[there, refused]), Some(there));
         assert_eq!(answering(&[refused, refused]), None);
-        // Others are not touched.
+        // Addresses of other machines get no connection.
         assert_eq!(answering(&["192.0.2.1:443".parse().unwrap(), there]), None);
     }
 

@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The largest response over datagrams, which is sent without pacing.
+/// Maximum size of a response over datagrams, which is sent without pacing.
 pub const MAX_DATAGRAM_PAYLOAD_BYTES: u64 = 64 * 1024;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
@@ -24,21 +24,21 @@ pub enum PayloadWhen {
     Handshake,
 }
 
-/// A server's configuration, but for its suites as options name it: each may be omitted, and no others are accepted.
+/// A server's configuration. Except for the suites, options name it: each is optional, and others are rejected.
 #[derive(Clone, Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// What it negotiates; all over the same transport.
+    /// Suites that the server negotiates, all over the same transport.
     #[serde(skip)]
     pub suites: Vec<Suite>,
-    /// Where it listens; port 0: any that is free.
+    /// Address on which it listens; port 0: any free port.
     pub listen: SocketAddr,
     pub metrics: Option<SocketAddr>,
-    /// Threads that serve, each with connections of its own.
+    /// Number of threads, each with its own connections.
     pub workers: usize,
     pub payload_bytes: u64,
     pub payload_when: PayloadWhen,
-    /// How long a handshake may take.
+    /// Maximum duration of a handshake.
     #[serde(rename = "handshake_timeout_s", deserialize_with = "seconds")]
     pub handshake_timeout: Duration,
     /// Timeout of an established connection without a request, or without reading any of a response.
@@ -47,18 +47,18 @@ pub struct Config {
     /// Time until connections are closed after the stop signal.
     #[serde(rename = "drain_timeout_s", deserialize_with = "seconds")]
     pub drain_timeout: Duration,
-    /// Handshakes in progress, of all workers; beyond, the oldest is given up.
+    /// Maximum number of handshakes in progress, of all workers; when it is reached, the oldest is dropped.
     pub max_handshakes: usize,
-    /// Connections, of all workers; beyond, none is accepted until one has ended.
+    /// Maximum number of connections, of all workers; further ones are accepted when one has ended.
     pub max_connections: usize,
-    /// The root of clients' certificates: a server needs to know no more of its clients.
+    /// Root certificate of the clients, which is all that a server needs to verify them.
     pub client_ca: Option<PathBuf>,
-    /// The file to which sampled handshakes are added, as lines of JSON.
+    /// File to which sampled handshakes are appended, as lines of JSON.
     #[serde(rename = "traces_out")]
     pub traces: Option<PathBuf>,
     /// One handshake in N is sampled.
     pub sample: u64,
-    /// Times how long messages of handshakes wait to be taken up, and what they and the wait for them cost.
+    /// Measures the queue waits and service times of handshake messages, and the workers' busy time.
     pub queue_times: bool,
     /// Each worker records the queue times of at most N messages; [`super::Server::take_queue_traces`] returns them.
     pub max_queue_traces: usize,
@@ -88,12 +88,12 @@ impl Default for Config {
 }
 
 impl Config {
-    /// A server of these suites with every limit at its default.
+    /// A server of these suites with default limits.
     pub fn new(suites: Vec<Suite>, listen: SocketAddr) -> Self {
         Self { suites, listen, ..Self::default() }
     }
 
-    /// Clients known by their root alone. `None` where no root was given.
+    /// The trusted root of the clients; `None` if none was given.
     pub fn clients(&self) -> Result<Option<AnyIdentity>, ServeError> {
         let Some(path) = &self.client_ca else { return Ok(None) };
         let asks = |suite: &Suite| {
@@ -107,7 +107,7 @@ impl Config {
         Ok(Some(AnyIdentity::X509(root)))
     }
 
-    /// Whether endpoints time what they do.
+    /// Whether endpoints record their operations.
     pub fn instrumented(&self) -> bool {
         self.metrics.is_some() || self.traces.is_some()
     }
@@ -142,7 +142,7 @@ pub enum ServeError {
 }
 
 impl ServeError {
-    /// True where other input would help.
+    /// True for invalid input.
     pub fn is_wrong_input(&self) -> bool {
         match self {
             Self::Payload { .. } | Self::ClientCa(_) | Self::Transports { .. } | Self::Listen { .. } => true,
@@ -152,7 +152,7 @@ impl ServeError {
     }
 }
 
-/// Why nothing listens, in words.
+/// Reason of a failure to listen.
 pub(crate) fn listening_reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::AddrInUse => "another program listens there".into(),

@@ -323,7 +323,7 @@ impl Connection {
         let mut made = 0;
         while !head.is_empty() || self.payload_left_bytes > 0 && made < MAX_WAITING_BYTES {
             let room = CHUNK_BYTES.saturating_sub(head.len());
-            // No more than a chunk, which is a usize.
+            // At most a chunk, which fits a usize.
             let bytes = usize::try_from(self.payload_left_bytes.min(room as u64)).unwrap_or(room);
             let payload = &PAYLOAD[..bytes];
             let written = if head.is_empty() {

@@ -1,4 +1,4 @@
-//! A thread that serves datagrams: one socket, and the stack's listener behind it, which bounds what peers hold.
+//! A thread that serves datagrams: one socket, and the stack's listener, which limits the state of peers.
 
 use super::config::PayloadWhen;
 use super::parts::{Parts, ShutdownSignal};
@@ -19,7 +19,7 @@ const SOCKET: Token = Token(0);
 const WAKER: Token = Token(1);
 
 const READS_PER_TURN: usize = 64;
-/// The longest datagram there is.
+/// Longer than any UDP datagram.
 const INPUT_BYTES: usize = 65_536;
 const CHUNK_BYTES: u64 = 1_024;
 
@@ -40,22 +40,22 @@ pub struct DatagramWorker {
     poll: Poll,
     socket: UdpSocket,
     readable: bool,
-    /// A datagram that the socket has not taken.
+    /// A datagram that the socket has not accepted yet.
     unsent: Option<(SocketAddr, Vec<u8>)>,
     watches_writable: bool,
     begun: HashMap<SocketAddr, Begun>,
-    /// The same in the order in which they began.
+    /// The peers of `begun` in the order in which their handshakes began.
     order: BTreeMap<u64, SocketAddr>,
     next_place: u64,
     established: HashSet<SocketAddr>,
-    /// Whose handshake the latest datagram brought to its end.
+    /// The peer whose handshake the latest datagram completed.
     completed: Option<SocketAddr>,
     input: Vec<u8>,
     drain_until: Option<Duration>,
 }
 
 impl DatagramWorker {
-    /// A worker of a socket, and what wakes it.
+    /// A worker of a socket, and its waker.
     pub fn new(
         parts: Parts,
         listener: Box<dyn Listener>,
@@ -140,7 +140,7 @@ impl DatagramWorker {
         Some(next.saturating_sub(self.now()))
     }
 
-    /// Says goodbye to everybody.
+    /// Closes all connections, and counts handshakes in progress as failed.
     fn end(&mut self, shutdown: u8) {
         let now = self.now();
         for _ in 0..self.begun.len() {
@@ -197,7 +197,7 @@ impl DatagramWorker {
             if let Some(handshake) = self.begun.get_mut(&peer) {
                 handshake.queued = queued;
             }
-            // The same datagram may hold the connection's end.
+            // The datagram may also have ended the connection, so `established` does not show this.
             if self.completed == Some(peer) {
                 queued.handshake(&self.parts.tally);
             }
@@ -212,7 +212,7 @@ impl DatagramWorker {
         Ok(Stamped { bytes, peer: Some(peer), waited: None })
     }
 
-    /// Remembers when a peer came up; the oldest are forgotten, as the listener forgets them.
+    /// Adds a peer's handshake. When the limit is reached, the oldest is removed, as in the listener.
     fn begin(&mut self, peer: SocketAddr) {
         while self.begun.len() >= self.parts.max_handshakes {
             let Some((_, oldest)) = self.order.pop_first() else { break };
@@ -241,7 +241,7 @@ impl DatagramWorker {
         Some(begun)
     }
 
-    /// Forgets what came to nothing: datagrams of strangers that began no handshake, or that the listener has given up.
+    /// Removes what has expired: datagrams that began no handshake, and handshakes that the listener has dropped.
     fn expire(&mut self, now: Duration) {
         while let Some((_, peer)) = self.order.first_key_value() {
             let peer = *peer;
@@ -253,7 +253,7 @@ impl DatagramWorker {
         }
     }
 
-    /// Sends what there is to send and looks at what has happened.
+    /// Sends the listener's output and handles its events.
     fn settle(&mut self) {
         self.flush();
         while let Some((peer, event)) = self.listener.poll_event() {
@@ -265,7 +265,7 @@ impl DatagramWorker {
                         self.send_payload(peer);
                     }
                 }
-                // Anyone may have sent it: the right datagram may still arrive.
+                // The sender is not authenticated, so a valid datagram may still arrive.
                 Event::Rejected(_) => {}
                 Event::Closed(reason) => self.closed(peer, &reason),
             }
@@ -300,7 +300,7 @@ impl DatagramWorker {
         if was_open {
             self.parts.tally.open.remove();
         }
-        // Only connections are idle, those included whose address another has had since.
+        // Only connections are idle. A later connection from the same address may have removed it from `established`.
         if cause == cause::IDLE {
             self.parts.tally.idle_closed.add(1);
         } else if !was_open {
@@ -314,7 +314,7 @@ impl DatagramWorker {
         let mut left = self.parts.config.payload_bytes;
         while left > 0 {
             let bytes = left.min(CHUNK_BYTES);
-            // At most a chunk.
+            // `bytes` is at most a chunk.
             let chunk = &PAYLOAD[..usize::try_from(bytes).unwrap_or(PAYLOAD.len())];
             if self.listener.write(now, peer, chunk).is_err() {
                 return;
@@ -324,7 +324,7 @@ impl DatagramWorker {
         }
     }
 
-    /// Sends datagrams until there are none, or the socket takes no more.
+    /// Sends datagrams until there are none, or the socket would block.
     fn flush(&mut self) {
         loop {
             let Some((peer, datagram)) = self.unsent.take().or_else(|| self.next_datagram()) else { return };
@@ -334,12 +334,12 @@ impl DatagramWorker {
                     self.unsent = Some((peer, datagram));
                     if !std::mem::replace(&mut self.watches_writable, true) {
                         let interest = Interest::READABLE | Interest::WRITABLE;
-                        // Without it the next datagram that arrives makes up for it.
+                        // If this fails, the next datagram that arrives causes the flush.
                         let _ = self.poll.registry().reregister(&mut self.socket, SOCKET, interest);
                     }
                     return;
                 }
-                // Datagrams may be lost; the handshake's are sent again.
+                // Datagrams may be lost; those of a handshake are retransmitted.
                 Err(_) => {}
             }
         }
@@ -356,7 +356,7 @@ impl DatagramWorker {
     }
 }
 
-/// Why a handshake or a connection ended, in a word.
+/// Cause of the end of a handshake or a connection.
 fn cause_of(reason: &CloseReason) -> String {
     match reason {
         CloseReason::Local | CloseReason::Peer | CloseReason::Truncated => cause::CLOSED.into(),

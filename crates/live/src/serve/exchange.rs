@@ -1,7 +1,7 @@
-//! What is said after the handshake: just enough of HTTP for its clients, and plain bytes for the others.
+//! Responses after the handshake: a minimum of HTTP for its clients, plain bytes for others.
 //!
-//! A client that begins with a capital letter is taken for one of HTTP/1: every request, whatever it asks for, is
-//! answered with `200 OK` and the payload. Any other first byte is answered with the payload alone, once.
+//! A client whose first byte is a capital letter is treated as an HTTP/1 client: every request is answered with `200
+//! OK` and the payload. Any other first byte is answered with the payload alone, once.
 
 const MAX_HEAD_BYTES: usize = 8_192;
 
@@ -9,15 +9,15 @@ const MAX_HEAD_BYTES: usize = 8_192;
 pub struct Answer {
     pub head: Vec<u8>,
     pub payload_bytes: u64,
-    /// The connection ends after it.
+    /// Whether the connection is closed after the answer.
     pub close: bool,
 }
 
 #[derive(Debug, Default)]
 pub struct Exchange {
-    /// Received and not understood yet: at most the head of a request and what came with its last bytes.
+    /// Bytes that are not parsed yet: at most the head of a request and the bytes that were received with its end.
     received: Vec<u8>,
-    /// The peer does not speak HTTP, and has its answer.
+    /// The peer does not speak HTTP, and has been answered.
     plain: bool,
 }
 
@@ -33,7 +33,7 @@ impl Exchange {
         !self.received.is_empty()
     }
 
-    /// What answers the next request that has arrived in full.
+    /// The answer to the next request that has been received completely.
     pub fn answer(&mut self, payload_bytes: u64, last: bool) -> Option<Answer> {
         let first = *self.received.first()?;
         if !first.is_ascii_uppercase() {
@@ -52,7 +52,7 @@ impl Exchange {
         let (keeps_alive, head_only) = request(&self.received[..end]);
         self.received.drain(..end);
         if self.received.is_empty() {
-            // Connections that wait hold no memory for it.
+            // Idle connections use no memory for the buffer.
             self.received = Vec::new();
         }
         let close = last || !keeps_alive;
@@ -66,7 +66,7 @@ impl Exchange {
     }
 }
 
-/// Where the blank line ends that ends a head.
+/// Length of the head, including the blank line that ends it.
 fn end_of_head(received: &[u8]) -> Option<usize> {
     let strict = find(received, b"\r\n\r\n").map(|place| place + 4);
     let lenient = find(received, b"\n\n").map(|place| place + 2);
@@ -77,7 +77,7 @@ fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
     text.windows(wanted.len()).position(|window| window == wanted)
 }
 
-/// What matters of a request's head: whether the connection stays, and whether only a head is asked for.
+/// Whether the request in this head keeps the connection open, and whether it is a HEAD request.
 fn request(head: &[u8]) -> (bool, bool) {
     let text = String::from_utf8_lossy(head).to_ascii_lowercase();
     let mut lines = text.lines();

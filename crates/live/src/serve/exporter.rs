@@ -1,4 +1,4 @@
-//! Metrics in Prometheus's text format (version 0.0.4), on an address of their own.
+//! Metrics in Prometheus' text format (version 0.0.4), on a separate address.
 
 use super::scrapers::{Answer, Scrapers};
 use super::summary::failures;
@@ -14,11 +14,11 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Upper ends of a histogram's buckets, in seconds.
+/// Upper bounds of a histogram's buckets, in seconds.
 const BUCKETS_S: [f64; 15] =
     [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
 
-/// How long a connection may last: longer than a busy machine needs for an answer, shorter than Prometheus waits.
+/// Maximum duration of a connection: longer than an answer takes on a busy machine, shorter than Prometheus waits.
 const MAX_SCRAPE: Duration = Duration::from_secs(5);
 
 /// A thread that answers requests for metrics.
@@ -52,7 +52,7 @@ impl Exporter {
             },
         };
         let thread = std::thread::Builder::new().name("serve-metrics".into()).spawn(move || {
-            // Only a broken poll ends it; a server without metrics still serves.
+            // Only an error of the poll ends the thread; the server continues without metrics.
             while !stop.load(SeqCst) && scrapers.turn(&answer).is_ok() {}
         })?;
         Ok(Self { address, stopping, waker, thread: Some(thread) })
@@ -138,12 +138,12 @@ pub fn text(tallies: &[Arc<Tally>], elapsed: Duration) -> String {
     page.text
 }
 
-/// A label's value: what would end it is left out.
+/// A label's value without the characters that would end it.
 fn label(value: &str) -> String {
     value.chars().filter(|letter| !matches!(letter, '"' | '\\' | '\n')).collect()
 }
 
-/// A page being written. Every name begins with the program's.
+/// A page of metrics. `family` and `sample` add the prefix `shakedown_` to names.
 #[derive(Default)]
 struct Page {
     text: String,

@@ -1,8 +1,8 @@
-//! A server for any suite that the registry has: TLS over TCP, WTLS over UDP.
+//! A server for any suite of the registry: TLS over TCP, WTLS over UDP.
 //!
-//! One process, one thread a worker, one poll a thread; endpoints are the very ones that are measured in memory. What a
-//! peer can make the server hold is bounded: handshakes in progress by number and time, connections by number and
-//! silence, output by what the peer takes, input by what is understood at once.
+//! One process has one thread per worker and one poll per thread. The endpoints are the same as in measurements in
+//! memory. The state that peers can cause is limited: handshakes in progress by number and duration, connections by
+//! number and idle time, and for each connection the unsent output and the unparsed input.
 
 mod config;
 mod connection;

@@ -1,4 +1,4 @@
-//! What a server gives each of its workers, and how it stops them.
+//! The resources that a server passes to a worker, and the shutdown request.
 
 use super::config::Config;
 use super::tally::Tally;
@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Instant;
 
 pub struct Parts {
-    /// The time that counts as 0.
+    /// Time 0 of the server.
     pub epoch: Instant,
     pub config: Arc<Config>,
     pub sampler: Option<Arc<Sampler>>,
     pub tally: Arc<Tally>,
     pub shutdown: Arc<ShutdownSignal>,
-    /// Its handshakes in progress; when the limit is reached, the oldest is dropped.
+    /// Limit of the worker's handshakes in progress; when it is reached, the oldest is dropped.
     pub max_handshakes: usize,
 }
 

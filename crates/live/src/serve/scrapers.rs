@@ -1,4 +1,4 @@
-//! A small HTTP server for Prometheus scrapes: one thread, one poll, and limits on the number and duration of connections.
+//! A small HTTP server for Prometheus scrapes: one thread, one poll, limits of the number and duration of connections.
 
 use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token};
@@ -7,7 +7,7 @@ use std::io::{self, Read, Write};
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-/// Of the listening socket and of every connection: whatever is ready, all of them get their turn.
+/// Token of the listening socket and of every connection: every turn processes all of them.
 const SOCKETS: Token = Token(0);
 const EVENTS: usize = 64;
 /// Connections accepted in one turn, before open connections are processed again.
@@ -31,7 +31,7 @@ pub struct Scrapers {
     poll: Poll,
     listener: TcpListener,
     connections: Vec<Connection>,
-    /// When to look for connections that wait to be accepted without being told of them.
+    /// Time of the next attempt to accept without an event.
     accepts_at: Option<Instant>,
     max_duration: Duration,
 }
@@ -62,7 +62,7 @@ impl Scrapers {
 
     /// Waits until a socket is ready, a connection's time has expired or the waker is used, and processes that.
     pub fn turn(&mut self, answer: &impl Fn(&[u8]) -> Answer) -> io::Result<()> {
-        // The oldest end first: each may last as long.
+        // The oldest connection ends first, because all have the same maximum duration.
         let ends = self.connections.first().map(|oldest| oldest.until);
         let next = [self.accepts_at, ends].into_iter().flatten().min();
         let timeout = next.map(|at| at.saturating_duration_since(Instant::now()));
@@ -86,7 +86,7 @@ impl Scrapers {
                 Err(error) => match error.kind() {
                     io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted => {}
                     io::ErrorKind::WouldBlock => return,
-                    // No descriptors or no memory: there may be some in a moment.
+                    // No descriptors or no memory: accepting pauses.
                     _ => {
                         self.accepts_at = Some(Instant::now() + PAUSE);
                         return;
@@ -126,7 +126,7 @@ impl Scrapers {
 }
 
 impl Connection {
-    /// Gets on until the socket wants to be waited for ([`io::ErrorKind::WouldBlock`]); anything else is its end.
+    /// Continues until the socket would block ([`io::ErrorKind::WouldBlock`]); any other result ends the connection.
     fn work(&mut self, answer: &impl Fn(&[u8]) -> Answer) -> io::Result<()> {
         loop {
             match &mut self.phase {
@@ -189,10 +189,10 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
     const LONG: Duration = Duration::from_secs(3_600);
-    /// More than the sockets' buffers hold where the client's is small.
+    /// More than the sockets' buffers hold, if the client's buffer is small.
     const BODY_BYTES: usize = 8 << 20;
 
-    /// A server of one path, small or large, as long as this lives.
+    /// A server of short and long responses, which stops on drop.
     struct Serving {
         address: SocketAddr,
         stop: Arc<AtomicBool>,
@@ -240,7 +240,7 @@ mod tests {
             socket.into()
         }
 
-        /// Asks for something; what comes back.
+        /// Requests a path, and returns the response.
         fn get(&self, path: &str) -> String {
             let mut client = self.client(1);
             write!(client, "GET {path} HTTP/1.1\r\n\r\n").unwrap();

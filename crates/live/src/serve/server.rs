@@ -1,4 +1,4 @@
-//! A running server: its workers, how it is stopped, what it has counted.
+//! A running server: its workers, its shutdown and its summary.
 
 use super::config::{Config, MAX_DATAGRAM_PAYLOAD_BYTES, ServeError};
 use super::datagrams::DatagramWorker;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Descriptors that are not connections: standard streams, sockets that listen, polls, files.
+/// Descriptors that are reserved for standard streams, listening sockets, polls and files.
 const DESCRIPTORS_KEPT: u64 = 64;
 
 pub struct Server {
@@ -37,11 +37,11 @@ pub struct Server {
     failed: Option<String>,
 }
 
-/// What makes a server's endpoints.
+/// Creates a server's endpoints.
 struct Stacked {
     acceptor: Arc<dyn Acceptor>,
     stack: StackId,
-    /// That clients are to trust, as DER.
+    /// Roots that clients must trust, as DER.
     roots: Vec<Vec<u8>>,
 }
 
@@ -49,7 +49,7 @@ impl Server {
     /// Binds its addresses and begins to serve.
     ///
     /// # Errors
-    /// [`ServeError`]; nothing listens then.
+    /// [`ServeError`]; no socket listens then.
     pub fn start(config: Config, settings: &Settings) -> Result<Self, ServeError> {
         let transport = transport(&config.suites)?;
         let Stacked { acceptor, stack, roots } = stacked(&config, settings)?;
@@ -169,7 +169,7 @@ impl Server {
         self.exporter.as_ref().map(Exporter::address)
     }
 
-    /// The roots that clients are to trust, as DER; none where no suite has X.509 certificates.
+    /// Roots that clients must trust, as DER; empty if no suite has X.509 certificates.
     pub fn roots(&self) -> &[Vec<u8>] {
         &self.roots
     }
@@ -178,7 +178,7 @@ impl Server {
         &self.stack
     }
 
-    /// Accepts nothing new, ends idle connections, and gives the others the time that they are allowed.
+    /// Stops accepting, closes idle connections, and lets the others continue until the drain timeout.
     pub fn stop(&self) {
         self.shut_down(ShutdownSignal::DRAIN);
     }
@@ -195,10 +195,10 @@ impl Server {
         }
     }
 
-    /// Waits for its end, at most so long. True once it is over.
+    /// Waits for the end of all workers, at most for `timeout`. True if they have ended.
     ///
     /// # Errors
-    /// [`ServeError::System`] or [`ServeError::Worker`] where a worker ended by itself; the others are told to stop.
+    /// [`ServeError::Worker`] if a worker failed; the others are stopped.
     pub fn wait(&mut self, timeout: Duration) -> Result<bool, ServeError> {
         const STEP: Duration = Duration::from_millis(10);
         let until = Instant::now() + timeout;
@@ -239,7 +239,7 @@ impl Server {
         self.cut();
     }
 
-    /// The ways of messages through the queue that were kept since they were taken last; each worker's in order.
+    /// Returns the queue times recorded since the last call; those of one worker are in order.
     pub fn take_queue_traces(&self) -> Vec<QueueTrace> {
         self.tallies.iter().flat_map(|tally| std::mem::take(&mut *lock(&tally.queue_traces))).collect()
     }
@@ -282,7 +282,7 @@ fn stacked(config: &Config, settings: &Settings) -> Result<Stacked, ServeError> 
     let mut setups = Vec::new();
     for suite in &config.suites {
         let server = registry.choose(suite, Side::Server, settings.server_stack.as_deref())?;
-        // Whatever clients present comes from any stack; what is generated for them must suit this one.
+        // Clients may use any stack; certificates generated for them must suit this one.
         let identities: Identities = settings.identities(suite, server.as_ref(), server.as_ref())?;
         setups.push(settings.setup(suite, identities));
     }
@@ -306,11 +306,11 @@ fn stacked(config: &Config, settings: &Settings) -> Result<Stacked, ServeError> 
     Ok(Stacked { acceptor: stack.server_of(&setups)?, stack: stack.id(), roots })
 }
 
-/// As many connections as wanted, or as the table of descriptors has room for once it is as large as it may be.
+/// The wanted number of connections, or as many as the descriptor limit allows after it is raised.
 fn connections_within_limits(wanted: usize) -> usize {
     let needed = (wanted as u64).saturating_add(DESCRIPTORS_KEPT);
     let Some(limit) = socket::descriptor_limit(needed) else { return wanted };
-    // Half of a small table is better than none of it.
+    // With a small limit, half of it is available for connections.
     let room = limit.saturating_sub(DESCRIPTORS_KEPT).max(limit / 2);
     wanted.min(usize::try_from(room).unwrap_or(usize::MAX))
 }

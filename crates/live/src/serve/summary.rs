@@ -1,4 +1,4 @@
-//! What a server has counted, all workers together.
+//! Counts of a server, over all workers.
 
 use super::config::Config;
 use super::tally::{Durations, QueueTimes, Tally, lock};
@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Times of one kind, in seconds; null of nothing.
+/// Times in seconds; null if there are none.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Times {
     pub count: u64,
@@ -45,22 +45,22 @@ impl Times {
 pub struct Handshakes {
     pub full: u64,
     pub resumed: u64,
-    /// By cause: an alert's name, or what else happened.
+    /// By cause: an alert's name or another cause.
     pub failed: BTreeMap<String, u64>,
 }
 
-/// The server's queue, as messages of handshakes went through it; a message is whatever is received at once.
+/// Times of handshake messages in the server's queue. A message is all bytes that are received in one read.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Queue {
-    /// From a message's arrival until it was taken up.
+    /// From a message's arrival until a worker reads it.
     pub message_wait_s: Times,
-    /// From then until the worker was through with it.
+    /// From then until the worker is done with it.
     pub message_service_s: Times,
     /// The wait of the first message of a handshake.
     pub first_wait_s: Times,
     pub handshake_wait_s: Times,
     pub handshake_service_s: Times,
-    /// Time in which workers had something to do, all workers together.
+    /// Busy time of all workers together.
     pub worked_s: f64,
 }
 
@@ -86,7 +86,7 @@ impl Queue {
 pub struct Summary {
     /// How the figures were obtained: `live`.
     pub kind: &'static str,
-    /// Which side's they are: `server`.
+    /// The side that was measured: `server`.
     pub side: &'static str,
     pub suites: Vec<String>,
     pub stack: StackId,
@@ -96,20 +96,20 @@ pub struct Summary {
     /// Connections accepted; over datagrams those that were established.
     pub accepted: u64,
     pub handshakes: Handshakes,
-    /// From accepting to the end of the handshake; over datagrams not known.
+    /// From accepting, or from the first datagram, to the end of the handshake.
     pub handshake_s: Times,
     /// The stack's processing time for one handshake.
     pub busy_s: Times,
-    /// Its queue; null unless it was timed.
+    /// Queue times; null unless they were measured.
     pub queue: Option<Queue>,
     pub answers: u64,
     /// Number of times that a limit paused accepting.
     pub pauses: u64,
-    /// Established connections that were silent too long.
+    /// Established connections that were closed because they were idle for too long.
     pub idle_closed: u64,
-    /// Established connections that were cut at the end.
+    /// Established connections that were closed when the server stopped.
     pub cut: u64,
-    /// On the wire, as far as sockets see it.
+    /// Bytes received and sent on sockets.
     pub received_bytes: u64,
     pub sent_bytes: u64,
     /// Sampled handshakes written.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// A number that a worker counts up, or up and down.
+/// A counter of a worker.
 #[derive(Debug, Default)]
 pub struct Counter(AtomicU64);
 
@@ -15,7 +15,7 @@ impl Counter {
         self.0.fetch_add(amount, Relaxed);
     }
 
-    /// Takes one back of those that were added.
+    /// Subtracts 1.
     pub fn remove(&self) {
         self.0.fetch_sub(1, Relaxed);
     }
@@ -60,7 +60,7 @@ impl Durations {
         self.histogram.count_within(nanoseconds(bound))
     }
 
-    /// Mean, percentiles and the longest, in seconds.
+    /// Mean, percentiles and maximum, in seconds.
     pub fn summary(&self) -> Summary {
         self.histogram.summary(1e9)
     }
@@ -160,7 +160,7 @@ impl Queued {
     }
 }
 
-/// Why a handshake failed, or could not begin.
+/// Causes of failed handshakes.
 pub mod cause {
     pub const TIMEOUT: &str = "timeout";
     /// The peer's connection failed.
@@ -177,7 +177,7 @@ pub mod cause {
     pub const NO_ENDPOINT: &str = "no-endpoint";
 }
 
-/// Stands for the time while a worker is idle.
+/// `awake_since_ns` of an idle worker.
 const ASLEEP: u64 = u64::MAX;
 
 /// A duration in nanoseconds, limited to less than [`ASLEEP`].

@@ -1,18 +1,18 @@
-//! Deadlines of connections, one each.
+//! Deadlines of connections.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;
 
-/// A connection's own deadline. It may move at any time without the heap being told, as long as it moves later.
+/// A connection's deadline. If it moves later, the heap need not change.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Deadline {
     pub due: Duration,
     queued: Option<Duration>,
 }
 
-/// Deadlines in order. Each connection has one entry, looked at again when its time has come; only a deadline that
-/// moves earlier makes another.
+/// Deadlines in order. Each connection has one entry, which is checked when its time has come. A deadline that moves
+/// earlier gets another entry.
 #[derive(Debug, Default)]
 pub struct Timers {
     heap: BinaryHeap<Reverse<(Duration, usize)>>,
@@ -31,7 +31,7 @@ impl Timers {
         self.heap.peek().map(|Reverse((due, _))| *due)
     }
 
-    /// The next connection to look at; it says by [`check`](Self::check) whether its deadline has come.
+    /// The next entry whose time has come; [`check`](Self::check) decides whether its deadline has passed.
     pub fn pop(&mut self, now: Duration) -> Option<(Duration, usize)> {
         let Reverse((due, _)) = self.heap.peek()?;
         if *due > now {
@@ -40,9 +40,9 @@ impl Timers {
         self.heap.pop().map(|Reverse(entry)| entry)
     }
 
-    /// True where an entry that was popped is a deadline that has come. One that has moved is queued again.
+    /// True if the deadline of an entry from [`pop`](Self::pop) has passed. A deadline that has moved is queued again.
     pub fn check(&mut self, entry: (Duration, usize), deadline: &mut Deadline, now: Duration) -> bool {
-        // Another entry stands for it, or it is that of an earlier connection with the same key.
+        // The deadline has another entry, or the entry is that of an earlier connection with the same key.
         if deadline.queued != Some(entry.0) {
             return false;
         }
@@ -55,7 +55,7 @@ impl Timers {
         false
     }
 
-    /// Entries, those of connections that are gone included.
+    /// Number of entries, including those of removed connections.
     #[cfg(test)]
     pub fn len(&self) -> usize {
         self.heap.len()

@@ -1,4 +1,4 @@
-//! Sampled handshakes: what the server's side of one was made of, as a line of JSON.
+//! Sampled handshakes: the server's half trace, as a line of JSON.
 
 use super::tally::{Tally, lock};
 use crate::trace_line::{self, About, microseconds};
@@ -12,11 +12,11 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
-/// Who keeps the record of a handshake over a stream, and with whom it is: the system no longer knows the other end of a
-/// connection that its client has reset.
+/// The sampler of a handshake over a stream, and the client's address, which the system forgets when the client resets
+/// the connection.
 pub type Sampled = (Arc<Sampler>, SocketAddr);
 
-/// Which handshakes are sampled, and where they go.
+/// Selects the handshakes that are sampled, and writes them.
 #[derive(Debug)]
 pub struct Sampler {
     every: u64,
@@ -27,8 +27,8 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// A sampler of one handshake in `every`, the first one included. Lines are added to the file; whose name it may have,
-    /// and that a file which is there is not added to, is its caller's to see to.
+    /// A sampler of one handshake in `every`, including the first. Lines are appended to the file; the caller checks
+    /// its name and that it does not exist yet.
     pub fn new(every: u64, path: Option<&Path>, suites: Vec<String>, stack: StackId) -> io::Result<Self> {
         let open = |path| File::options().create(true).append(true).open(path).map(Mutex::new);
         let file = path.map(open).transpose()?;
@@ -39,7 +39,7 @@ impl Sampler {
         self.next.fetch_add(1, Relaxed).is_multiple_of(self.every)
     }
 
-    /// A recording for the next handshake over datagrams, where that is sampled.
+    /// A recording for the next handshake over datagrams, if it is sampled.
     pub fn recording(&self) -> Option<HandshakeRecording> {
         self.samples_next().then(|| HandshakeRecording(Recording::new(Default::default())))
     }
@@ -76,13 +76,14 @@ impl Sampler {
 impl Drop for Sampler {
     fn drop(&mut self) {
         if let Some(file) = &self.file {
-            // When the server has stopped, the lines are on the disk, even if the power fails; an error can no longer be reported.
+            // After the server has stopped, the lines are on disk even if the power fails. An error can no longer be
+            // reported.
             let _ = lock(file).sync_all();
         }
     }
 }
 
-/// The event log of one handshake within a listener, which serves many peers by the same calls.
+/// The event log of one handshake of a listener, whose calls serve many peers.
 pub struct HandshakeRecording(Recording);
 
 impl HandshakeRecording {
@@ -90,7 +91,7 @@ impl HandshakeRecording {
         &self.0
     }
 
-    /// A datagram of the peer's, and the work on it.
+    /// Records a datagram from the peer, and the work on it.
     pub fn received(&mut self, bytes: usize, work: impl FnOnce()) {
         self.0.unit_received(bytes);
         self.0.during(work);

@@ -66,11 +66,11 @@ pub struct Worker {
 /// Whether there may be connections to accept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Accept {
-    /// Not until the system reports one.
+    /// The system has to report a connection first.
     Wait,
-    /// There may be.
+    /// A connection may wait to be accepted.
     Ready,
-    /// There may be, but the table is full until a connection ends; checked again at this time.
+    /// A connection may wait, but the table is full until another one ends; checked again at this time.
     Paused(Duration),
 }
 

@@ -1,4 +1,4 @@
-//! Two attaches under way at once, cut short anywhere, under a clock that is set.
+//! Two simultaneous attaches, interrupted anywhere, while the clock is set.
 
 use crate::lab::{Seen, answer, deployment};
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ use shakedown_trace::Endpoint;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-/// An attach under way.
+/// An attach in progress.
 struct Flight {
     place: usize,
     node: usize,
@@ -26,8 +26,8 @@ impl Flight {
         Self { place, node, mobile, attach, seen: Seen::default(), counted: false }
     }
 
-    /// What the mobile has to say goes to the SGSN, and what that has to say comes back; one query is answered. False where
-    /// nothing was said.
+    /// Passes the mobile's output to the SGSN and the SGSN's output back, and answers one query. False if there was
+    /// none of these.
     fn step(&mut self, deployment: &mut Deployment, now: Duration) -> bool {
         let (mut up, mut down) = (Vec::new(), Vec::new());
         self.mobile.poll_transmit(now, &mut up);
@@ -46,7 +46,7 @@ impl Flight {
         query.is_some() || !up.is_empty() || !down.is_empty()
     }
 
-    /// It is over: what the mobile keeps of it.
+    /// Ends the attach. True if the mobile attached; it then keeps its identity and session.
     fn land(&mut self, deployment: &mut Deployment) -> bool {
         self.attach.handle_close(&mut deployment.nodes[self.node]);
         let given = self.seen.mobile.iter().find_map(|event| match event {
@@ -61,17 +61,17 @@ impl Flight {
     }
 }
 
-/// What happens while two attaches are under way.
+/// An action during two attaches.
 #[derive(Clone, Debug)]
 enum Turn {
     Step(usize),
-    /// One of them ends as it is, and another begins: of a mobile, at an SGSN.
+    /// Interrupts an attach and begins another, of a mobile at an SGSN.
     Begin {
         flight: usize,
         place: usize,
         node: usize,
     },
-    /// The clock is set, to seconds after a time.
+    /// Sets the clock to a number of seconds after a fixed time.
     Clock(u64),
 }
 
@@ -84,18 +84,18 @@ fn turn() -> impl Strategy<Value = Turn> {
     ]
 }
 
-/// What is known of sessions from the wire, and from what SGSNs decided on offers.
+/// Sessions as seen on the wire, and the SGSNs' decisions on offered sessions.
 #[derive(Default)]
 struct Known {
-    /// How often each was resumed, and when last.
+    /// Number of resumptions and time of the last use, by session ID.
     sessions: HashMap<Vec<u8>, (u32, Duration)>,
-    /// Those that the SGSN which held them refused as of a time to come.
+    /// Sessions that their SGSN refused because they were last used in the future.
     refused: HashSet<Vec<u8>>,
     resumed: u64,
 }
 
 impl Known {
-    /// Looks at an attach after each of its steps.
+    /// Checks an attach after each of its steps.
     fn look(&mut self, flight: &mut Flight, now: Duration, policy: Policy) -> Result<(), TestCaseError> {
         let offered = flight.attach.offered();
         if let Some(offered) = offered.filter(|one| one.decision == Decision::ClockSetBack && !one.is_guest) {
@@ -126,8 +126,8 @@ impl Known {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
-    /// The same with two attaches under way at once, of one mobile or of two, each cut short anywhere, and a clock that is
-    /// put forward and back between any two messages.
+    /// No session is resumed beyond a threshold, even by two simultaneous attaches of one mobile or of two, each
+    /// interrupted anywhere, while the clock is set forward and back between messages.
     #[test]
     fn nor_by_attaches_at_the_same_time_under_a_clock_that_is_set(
         max_resumptions in 0..4_u32,
@@ -158,7 +158,7 @@ proptest! {
                 }
             }
         }
-        // Whatever was left behind: a mobile that is alone and tries again gets in.
+        // Whatever state remains, a mobile that attaches alone succeeds within three attempts.
         for place in 0..2 {
             let attached = (0..3).any(|_| {
                 let mut flight = Flight::new(&deployment, place, 1);

@@ -1,4 +1,4 @@
-//! An attach without a network in between, and what was on the wire.
+//! Attaches without a network, and the bytes that they exchange.
 
 use shakedown_aka::core::{Answer, Query, Unanswered};
 use shakedown_aka::message::{Cause, Message};
@@ -16,7 +16,7 @@ pub fn suite() -> Suite {
     SUITE.parse().unwrap()
 }
 
-/// What was on the wire, by sender, and what became of it.
+/// Bytes on the wire by sender, events of both sides, and queries.
 #[derive(Debug, Default)]
 pub struct Seen {
     pub up: Vec<u8>,
@@ -46,14 +46,14 @@ impl Seen {
         })
     }
 
-    /// Session IDs of ClientHello and ServerHello, read from the bytes: a session is resumed where they are the same
-    /// and not empty (RFC 5246, 7.4.1.3).
+    /// Session IDs of ClientHello and ServerHello, read from the bytes: a session is resumed if they are equal and not
+    /// empty (RFC 5246, 7.4.1.3).
     pub fn session_ids(&self) -> (Vec<u8>, Vec<u8>) {
         (session_id(&self.up, 1), session_id(&self.down, 2))
     }
 }
 
-/// The session ID of the first hello of a type: an attach's messages, TLS records in those of kind 2, handshake headers.
+/// The session ID of the first hello of a type. The attach's messages of kind 2 contain TLS records.
 pub fn session_id(stream: &[u8], kind: u8) -> Vec<u8> {
     let mut rest = stream;
     while let [message, high, low, tail @ ..] = rest {
@@ -68,10 +68,10 @@ pub fn session_id(stream: &[u8], kind: u8) -> Vec<u8> {
     Vec::new()
 }
 
-/// What another node answers.
+/// Another node's answer.
 pub type Answered = Result<Answer, Unanswered>;
 
-/// What the node of a deployment says that is asked.
+/// The answer of the node to which a query is addressed.
 pub fn answer(
     deployment: &mut Deployment,
     attach: &Attach<Lab>,
@@ -87,7 +87,7 @@ pub fn answer(
     found.ok_or(Unanswered::Unknown)
 }
 
-/// An attach without a network in between; `meddle` may alter what the mobile sends first.
+/// An attach without a network; `meddle` may alter the mobile's first output.
 pub fn attach(
     deployment: &mut Deployment,
     place: usize,
@@ -98,7 +98,7 @@ pub fn attach(
     attach_among(deployment, place, node, now, meddle, &mut |_| None)
 }
 
-/// The same; `instead` may answer in the place of a node.
+/// The same; `instead` may answer in place of a node.
 pub fn attach_among(
     deployment: &mut Deployment,
     place: usize,
@@ -117,13 +117,13 @@ pub fn attach_among(
             meddle(&mut up);
         }
         seen.up.extend(&up);
-        // In pieces, as a stream may bring it.
+        // In pieces, as a stream may deliver it.
         for piece in up.chunks(700) {
             attach.handle_input(&mut deployment.nodes[node], now, piece);
         }
         while let Some((network, query)) = attach.poll_query() {
             let answer = instead(&query).unwrap_or_else(|| answer(deployment, &attach, &network, &query));
-            // Over the wire between nodes.
+            // Encoded and decoded, as between nodes.
             let bytes = query.to_bytes();
             assert_eq!(Query::read(bytes[0], &bytes[3..]).unwrap(), query);
             seen.queries.push(query);
@@ -161,7 +161,7 @@ pub fn attach_among(
 
 pub fn untouched(_: &mut Vec<u8>) {}
 
-/// Somebody says to a node what he has overheard, and whatever comes to his mind then.
+/// An attacker replays overheard bytes to a node, followed by arbitrary records.
 pub fn replay(deployment: &mut Deployment, overheard: &[u8], node: usize, now: Duration) {
     let mut attach = Attach::default();
     attach.handle_input(&mut deployment.nodes[node], now, overheard);

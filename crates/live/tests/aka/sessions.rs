@@ -11,7 +11,7 @@ use shakedown_live::aka::Deployment;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-/// What happens between networks and mobiles.
+/// Actions of mobiles and attackers.
 #[derive(Clone, Debug)]
 enum Step {
     Attach {
@@ -26,7 +26,7 @@ enum Step {
         temporary: bool,
         session: bool,
     },
-    /// A stranger says what a mobile said last.
+    /// An attacker replays what a mobile sent last.
     Replay {
         place: usize,
         node: usize,
@@ -143,7 +143,7 @@ fn a_session_goes_with_its_mobile_to_the_next_sgsn_and_is_gone_at_the_last() {
     assert_ne!(back.session_ids().0, back.session_ids().1, "the first SGSN has kept nothing");
 }
 
-/// What a mobile says first, overheard.
+/// A mobile's first output, as an attacker overhears it.
 fn first_words(deployment: &Deployment, place: usize, now: Duration) -> Vec<u8> {
     let mut up = Vec::new();
     deployment.mobile(place).unwrap().poll_transmit(now, &mut up);
@@ -194,14 +194,14 @@ fn a_session_is_in_one_place_only_whatever_becomes_of_the_way_there() {
         matches!(query, Query::Claim { .. }).then_some(Err(Unanswered::Silent))
     });
     assert_eq!(seen.cause(), Some(Cause::NetworkFailure), "{seen:?}");
-    // It refuses to say anything: the mobile attaches all the same.
+    // The old SGSN refuses all queries, but the mobile attaches.
     let mut kept = first_words(&deployment, 0, now);
     let seen = attach_among(&mut deployment, 0, 1, now, untouched, &mut |query| {
         query.is_for_sgsn().then_some(Ok(Answer::Refused(Cause::Protocol)))
     });
     assert!(seen.attached(), "{seen:?}");
     assert_ne!(seen.session_ids().0, seen.session_ids().1, "by a full handshake");
-    // What the old one still has is of no use to who has only overheard it.
+    // The old SGSN still has the session, but an attacker who has only overheard it cannot use it.
     replay(&mut deployment, &kept, 0, now);
     kept.clear();
     assert_eq!(deployment.nodes[0].tally().handed_over, 0);
@@ -230,7 +230,7 @@ fn what_tls_did_not_resume_was_a_full_attach_and_leaves_a_session() {
     {
         let mut sessions = deployment.nodes[0].sessions();
         let mut record = sessions.store().session(&id).unwrap().unwrap();
-        // TLS can make nothing of it.
+        // TLS cannot decode this session.
         record.secret.truncate(10);
         sessions.store().keep_session(&id, &record).unwrap();
     }
@@ -260,7 +260,7 @@ fn a_clock_that_is_set_back_makes_no_session_younger() {
     assert_eq!(deployment.nodes[0].tally().not_resumed, BTreeMap::from([("clock_set_back", 1)]));
     assert!(resumes(&mut deployment, 1001), "and what is made now ages from now on");
     assert!(!resumes(&mut deployment, 1101));
-    // Refused when the clock was behind, in an attach that came to nothing, and offered again when it has caught up.
+    // Refused while the clock was behind, in an attach that failed, and offered again when the clock has caught up.
     let overheard = first_words(&deployment, 0, at_s(1101));
     replay(&mut deployment, &overheard, 0, at_s(500));
     assert!(!resumes(&mut deployment, 1102), "its age is unknown");

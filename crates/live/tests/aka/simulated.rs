@@ -28,7 +28,7 @@ fn plan(extra: &str) -> Plan {
     serde_json::from_str(&text).unwrap()
 }
 
-/// On a bearer that only delays: round trips, what the sides compute, what the core network takes. Nothing else.
+/// On a bearer that only delays, times consist of round trips, processing times and the core network's round trips.
 #[test]
 fn virtual_times_are_what_arithmetic_says() {
     let outcome = simulate(&suite(), &plan(""), &mut |_| ControlFlow::Continue(())).unwrap();
@@ -42,14 +42,14 @@ fn virtual_times_are_what_arithmetic_says() {
     let (client, server) = (1e-3 * (1.0 + 4.2 + 0.8), 1e-3 * (2.1 + 8.4));
     near(first.nrt_s, 1.0);
     near(first.rpt_s, 1.25);
-    // Before the handshake the SGSN asks for the cross-certificate.
+    // Before the handshake, the SGSN queries the cross-certificate.
     near(first.tht_s, 2.0 + client + server + 0.04);
     near(first.tst_s, 3.25 + client + server + 0.04);
     // From the ServerHello: two round trips, the mobile's two steps, the second of the server's, the home network.
     near(first.scrt_s, 2.0 + 1e-3 * (4.2 + 0.8 + 8.4) + 0.04);
     near(first.attach_s, 1.25 + 2.0 + client + server + 0.04 + 1.0 + 0.04);
     assert_eq!(first.queries, 2);
-    // Resumed: client 1 | 0.2 + 4; server 0.1 + 2 | 0.4. Accepted when the mobile's Finished is there.
+    // Resumed: client 1 | 0.2 + 4; server 0.1 + 2 | 0.4. Accepted when the mobile's Finished has arrived.
     near(second.nrt_s, 1.0);
     near(second.tht_s, 1.0 + 1e-3 * (1.0 + 4.2 + 2.1));
     near(second.scrt_s, 1.0 + 1e-3 * (4.2 + 0.4));
@@ -79,7 +79,7 @@ fn the_same_plan_gives_the_same_outcome_and_another_seed_another() {
     assert_ne!(text, run(&other));
 }
 
-/// An M/D/1 queue: others' requests of one length, and the mobile's that comes among them.
+/// An M/D/1 queue: background requests of one service time, and the mobile's requests among them.
 #[test]
 fn others_requests_make_the_servers_work_wait() {
     let wait = |rate: f64| {
@@ -94,7 +94,7 @@ fn others_requests_make_the_servers_work_wait() {
         times.iter().sum::<f64>() / times.len() as f64 - idle
     };
     assert!(wait(0.0).abs() < 1e-6);
-    // Pollaczek and Khinchin: each of the two pieces of work waits rho x / 2 / (1 - rho), with x = 10.5 ms.
+    // Pollaczek-Khinchin formula: each of the server's two jobs waits rho x / 2 / (1 - rho), with x = 10.5 ms.
     let (rate, x) = (60.0, 0.0105);
     let rho: f64 = rate * x;
     let expected = 2.0 * rho * x / 2.0 / (1.0 - rho);

@@ -1,4 +1,4 @@
-//! Whom networks and mobiles believe, and what is refused under protection.
+//! Which networks and mobiles are trusted, and which rejections are encrypted.
 
 use crate::lab::{attach, deployment, suite, untouched};
 use shakedown_aka::message::Cause;
@@ -37,7 +37,7 @@ fn networks_without_an_agreement_are_refused_whatever_they_certify() {
     let home = deployment.cards[0].home.clone();
     let root = deployment.cards[0].root.clone();
 
-    // It sends its identity, which no network knows.
+    // The mobile names its home network, which the SGSN does not know.
     let place =
         deployment.add(foreign(&stranger, &stranger, stranger.network(), stranger.root().unwrap())).unwrap();
     let seen = attach(&mut deployment, place, 0, now, untouched);
@@ -46,7 +46,7 @@ fn networks_without_an_agreement_are_refused_whatever_they_certify() {
     assert!(line.contains("no HSS of network 31099 is known here"), "{line}");
     assert!(!seen.attached());
 
-    // Its HSS answers, with a cross-certificate of its own making.
+    // Its HSS answers with a cross-certificate that this network issued itself.
     let mut hss = shakedown_aka::hss::Hss::new();
     let abroad = Network::new("20801").unwrap();
     hss.certify(abroad.clone(), stranger.certify(&deployment.operators()[1]).unwrap());
@@ -64,7 +64,7 @@ fn networks_without_an_agreement_are_refused_whatever_they_certify() {
     let line = format!("{:?}", seen.sgsn);
     assert!(line.contains("certificate"), "{line}");
 
-    // The partner's HSS hands out what another network certified.
+    // The partner's HSS returns a cross-certificate that another network issued.
     let wrong = stranger.certify(&deployment.operators()[1]).unwrap();
     deployment.homes.get_mut(&home).unwrap().certify(abroad, wrong);
     let seen = attach(&mut deployment, 0, 1, now, untouched);
@@ -96,7 +96,7 @@ fn who_is_barred_or_has_another_certificate_or_is_not_known_is_rejected_under_pr
     assert_eq!(seen.failure(), Some(&AttachFailure::Rejected(Cause::Barred)));
     // A reject in the clear would be a message of kind 5.
     assert!(!kinds(&seen.down).contains(&5), "{:?}", kinds(&seen.down));
-    // A subscriber in another's name.
+    // A subscriber with another's IMSI.
     let card = Card { imsi: imsi.clone(), ..deployment.cards[1].clone() };
     let place = deployment.add(card).unwrap();
     let seen = attach(&mut deployment, place, 0, now, untouched);
@@ -124,14 +124,14 @@ fn an_attach_request_that_was_altered_on_its_way_is_noticed() {
     let mut deployment = deployment(1, Policy::default());
     let now = Duration::from_secs(1);
     assert!(attach(&mut deployment, 0, 0, now, untouched).attached());
-    // The temporary identity in the second request, in its last byte.
+    // Alters the last byte of the temporary identity in the second request.
     let seen = attach(&mut deployment, 0, 0, now, |up| {
         let end = 3 + usize::from(u16::from_be_bytes([up[1], up[2]]));
         up[end - 1] ^= 1;
     });
     assert!(!seen.attached(), "{seen:?}");
     assert_eq!(seen.cause(), Some(Cause::Protocol));
-    // Both sides know: the mobile is not told that it has attached.
+    // Both sides notice it: the mobile does not report that it has attached.
     assert_eq!(seen.failure(), Some(&AttachFailure::Rejected(Cause::Protocol)), "{seen:?}");
     assert!(!seen.mobile.iter().any(|event| matches!(event, MobileEvent::Attached(_))), "{seen:?}");
 }

@@ -8,7 +8,7 @@ use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long anything may take before the test fails.
+/// Time limit of a connection, after which the test fails.
 const TIMEOUT: Duration = Duration::from_secs(300);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
@@ -17,7 +17,7 @@ pub struct Client {
     transport: Transport,
 }
 
-/// What a connection came to.
+/// Result of a connection.
 pub struct Outcome {
     pub negotiated: Negotiated,
     pub session: Option<Session>,
@@ -53,7 +53,7 @@ impl Socket {
         }
     }
 
-    /// What has arrived; nothing, where nothing did in a short time.
+    /// Receives input; 0 bytes if none arrives within `LOOK_EVERY`.
     fn receive(&mut self, buffer: &mut [u8]) -> usize {
         let received = match self {
             Self::Stream(stream) => stream.read(buffer),
@@ -75,7 +75,7 @@ impl Client {
         Self { connector, transport: suite.transport() }
     }
 
-    /// What a client sends first.
+    /// A client's first flight.
     pub fn first_flight(&self) -> Vec<u8> {
         let mut flight = Vec::new();
         let mut client = self.connector.connect(None).unwrap();
@@ -83,7 +83,7 @@ impl Client {
         flight
     }
 
-    /// A handshake, a request, and an answer of N bytes.
+    /// Performs a handshake, sends a request, and receives an answer of N bytes.
     pub fn connect(
         &self,
         server: SocketAddr,

@@ -1,5 +1,5 @@
-//! A stranger on the path between `load` and `serve`, over real sockets: what `shakedown-stacks`'s test of the same
-//! cases does to endpoints. Every handshake of a load meets another case.
+//! An attacker on the path between `load` and `serve`, over real sockets, with the cases that a test of
+//! `shakedown-stacks` applies to endpoints. Each handshake of a load gets a different case.
 
 use super::stranger::{Case, SUITES, Stranger, cases, headers};
 use super::{LONG, config, start, stop, suite};
@@ -14,39 +14,39 @@ use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Handshakes of one suite at the same time: many wait for 3 seconds until something lost is sent again. A socket's
-/// buffer has room for the datagrams of all: a request that is lost is not sent again.
+/// Number of simultaneous handshakes of a suite: high, because many wait 3 seconds for a retransmission, but so low
+/// that a socket's buffer holds the datagrams of all, because a lost request is not retransmitted.
 const CLIENTS: usize = 48;
-/// Contents of records.
+/// Content types of records.
 const ALERT: u8 = 2;
 const DATA: u8 = 4;
 const FRONT: Token = Token(usize::MAX);
 const WAKER: Token = Token(usize::MAX - 1);
 
-/// A connection that passes through.
+/// A connection through the relay.
 struct Conversation<'a> {
     client: SocketAddr,
-    /// The client's random value: ports are used again.
+    /// The client's random value, because ports are reused.
     random: Vec<u8>,
-    /// To the server, its socket is the client.
+    /// The socket that is the client for the server.
     server: UdpSocket,
     stranger: Option<Stranger<'a>>,
-    /// The server's answer has passed: what follows is goodbye.
+    /// The server's answer has passed; only close alerts follow.
     answered: bool,
 }
 
-/// Passes datagrams on between clients and a server.
+/// Relays datagrams between clients and a server.
 struct Relay<'a> {
     server: SocketAddr,
     front: UdpSocket,
     poll: Poll,
-    /// How many conversations pass unchanged, which are those before a load.
+    /// Number of conversations before a load, which pass unchanged.
     unchanged: usize,
     cases: &'a [Case],
     conversations: HashMap<usize, Conversation<'a>>,
     latest: HashMap<SocketAddr, usize>,
     begun: usize,
-    /// The second conversation's datagrams: the first is not a load's.
+    /// Datagrams of the second conversation; the first one is not part of a load.
     second: Vec<(Side, Vec<u8>)>,
     done: usize,
 }
@@ -57,7 +57,7 @@ fn random_of_hello(datagram: &[u8]) -> Option<&[u8]> {
     rest.get(..16)
 }
 
-/// Whether a datagram holds a protected record of a content.
+/// Whether a datagram contains a protected record of a content type.
 fn holds(datagram: &[u8], content: u8) -> bool {
     headers(datagram).into_iter().any(|at| datagram[at] == 0xe0 | content)
 }
@@ -154,7 +154,7 @@ impl<'a> Relay<'a> {
             None => vec![(from.peer(), datagram.to_vec())],
         };
         for (to, datagram) in arrivals {
-            // What does not get through is lost, as datagrams are.
+            // Datagrams that cannot be sent are lost.
             let _ = match to {
                 Side::Client => self.front.send_to(&datagram, conversation.client),
                 Side::Server => conversation.server.send(&datagram),
@@ -163,12 +163,12 @@ impl<'a> Relay<'a> {
     }
 }
 
-/// What came of a load.
+/// Result of a load.
 struct Loaded {
     outcome: Outcome,
-    /// How many cases came up.
+    /// Number of cases that were applied.
     done: usize,
-    /// Cases in which the client said no goodbye, as it does after its answer.
+    /// Cases without the close alert that the client sends after its answer.
     unfinished: Vec<Case>,
     /// The datagrams of its first handshake.
     datagrams: Vec<(Side, Vec<u8>)>,
@@ -184,7 +184,7 @@ fn loaded(suite_name: &str, sessions: usize, cases: &[Case]) -> Loaded {
         target: format!("wtls://{}", relay.front.local_addr().unwrap()),
         arrivals: Arrivals::Closed,
         duration_s: LONG.as_secs_f64(),
-        // Longer than a client that has no answer goes on.
+        // Longer than the retransmissions of a client without an answer.
         timeout_s: 100.0,
         max_starts: Some(cases.len().max(1) as u64),
         clients: if cases.is_empty() { 1 } else { CLIENTS },
@@ -211,7 +211,7 @@ fn loaded(suite_name: &str, sessions: usize, cases: &[Case]) -> Loaded {
     }
 }
 
-/// The datagrams of a handshake without a stranger.
+/// The datagrams of a handshake without an attacker.
 fn honest(suite_name: &str) -> Vec<(Side, Vec<u8>)> {
     let datagrams = loaded(suite_name, 1, &[]).datagrams;
     datagrams.into_iter().take_while(|(_, datagram)| !holds(datagram, DATA)).collect()
@@ -221,7 +221,8 @@ fn honest(suite_name: &str) -> Vec<(Side, Vec<u8>)> {
 fn survives(name: &str) -> usize {
     let all = cases(&honest(name));
     let unanswered = tried(name, &all);
-    // The kernel of a busy machine drops datagrams, and nothing sends a request again: once more, and no more.
+    // The kernel of a busy machine drops datagrams, and requests are not retransmitted, so these cases are tried once
+    // more.
     if !unanswered.is_empty() {
         assert_eq!(tried(name, &unanswered).len(), 0, "{name}: {unanswered:02x?}");
     }
@@ -231,7 +232,7 @@ fn survives(name: &str) -> usize {
 /// Cases in which the handshake was completed and the request had no answer.
 fn tried(name: &str, cases: &[Case]) -> Vec<Case> {
     let is_resumption = suite(name).is_resumption();
-    // Before it loads, a generator makes one handshake, or one for every client's session.
+    // Before a load, a generator performs one handshake, or one for every client's session.
     let loaded = loaded(name, if is_resumption { CLIENTS } else { 1 }, cases);
     let (found, tried) = (loaded.outcome, cases.len() as u64);
     let lost = found.failed.get("timeout: first byte").copied().unwrap_or_default();
@@ -241,7 +242,7 @@ fn tried(name: &str, cases: &[Case]) -> Vec<Case> {
     assert_eq!(found.first_byte_s.n, tried - lost, "{name}");
     assert_eq!(found.resumed.confirmed, if is_resumption { tried } else { 0 }, "{name}");
     assert_eq!(found.negotiated.len(), 1, "{name}: {:?}", found.negotiated);
-    // A goodbye may be lost too.
+    // A close alert may be lost too.
     if lost == 0 { Vec::new() } else { loaded.unfinished }
 }
 

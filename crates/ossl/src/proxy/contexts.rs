@@ -1,22 +1,22 @@
-//! What the contexts of OpenSSL's operations work on, from their initialisation until they are freed.
+//! The primitive of each context of an OpenSSL operation, from its initialisation until it is freed.
 //!
-//! A trampoline is handed a context of the original provider, an address that says nothing. What it works on was
-//! known when it was initialised, so that is noted here under the address, and forgotten when the context is freed.
-//! Contexts outlive calls and go from thread to thread with their connections, so the table is the process's. It
-//! is cut into shards by address. A shard has some places that are taken and left without a lock; only what finds no place
-//! there goes to a map behind one.
+//! A trampoline receives a context of the original provider, of which it knows only the address. The primitive is known
+//! at initialisation, so it is noted here under the address, and the note is removed when the context is freed.
+//! Contexts outlive calls and move between threads with their connections, so the table is global to the process. It is
+//! split into shards by address. A shard has some places that are used without a lock; the notes that find no place
+//! there are stored in a map with a lock.
 //!
 //! # Why this needs no lock
 //!
-//! All of a place is atomic, so whatever threads do, there is no data race; what is read is right for these reasons. A
-//! context is used by one thread at a time, as OpenSSL asks of all contexts of operations, and a thread that hands it over
-//! synchronises the two threads. So from [`remember`] to [`forget`] only its holder looks for its address and writes to its
-//! place, and each holder sees what those before it wrote. Others only compare the address with theirs, and pass on. When a
-//! context is freed, its place is left before its memory is given back, and a context that gets that memory again, at the same
-//! address, has been synchronised with that by the allocator: it finds the place empty or another context's, never its own.
-//! An empty place is taken by one compare-and-exchange, so that no two take it, and writes the note afterwards:
-//! only the holder of that address reads it. Were a context copied by two threads at once, which OpenSSL's own
-//! contexts would not survive where they count, one copy would get the time that was spent before, the other none.
+//! Each field of a place is atomic, so there is no data race. The values that are read are correct for these reasons. A
+//! context is used by one thread at a time, as OpenSSL requires for contexts of operations, and a thread that passes it
+//! to another one synchronises with it. So from [`remember`] to [`forget`], only the thread that uses a context
+//! searches for its address and writes to its place, and it sees the writes of earlier users. Other threads only
+//! compare the address with theirs. When a context is freed, its place is cleared before its memory is freed. A new
+//! context at the same address is synchronised with that by the allocator, so it finds the place empty or with another
+//! context's address. An empty place is taken by one compare-and-exchange, so no two threads take it. The note is
+//! written afterwards: only the user of that address reads it. If two threads copied a context at once, which OpenSSL's
+//! relevant contexts do not support, one copy would get the time that was spent before, and the other none.
 
 use libc::c_void;
 use shakedown_trace::Primitive;
@@ -30,13 +30,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Note {
-    /// What it works on; `None` where that has no name.
+    /// The primitive; `None` if it has no name.
     pub primitive: Option<&'static Primitive>,
-    /// Time already spent on the operation that it will complete.
+    /// Time already spent on the operation that the context will complete.
     pub spent: Ticks,
 }
 
-/// Notes what a context works on from now on.
+/// Notes the primitive of a context.
 pub fn remember(context: *mut c_void, primitive: Option<&'static Primitive>) {
     if !context.is_null() {
         shard(context).insert(context, Note { primitive, spent: 0 });
@@ -47,7 +47,7 @@ pub fn recall(context: *mut c_void) -> Option<&'static Primitive> {
     shard(context).note(context)?.primitive
 }
 
-/// True where a context has been noted.
+/// True if a context has a note.
 pub fn is_known(context: *mut c_void) -> bool {
     shard(context).note(context).is_some()
 }
@@ -57,13 +57,13 @@ pub fn spend(context: *mut c_void, ticks: Ticks) {
     shard(context).with(context, |note| note.spent += ticks);
 }
 
-/// What a context has completed: what it works on, and the time spent on it before. The next operation starts at none.
+/// The note of a context that completes an operation. The time for the next operation begins at zero.
 pub fn complete(context: *mut c_void) -> Note {
     let taken = |note: &mut Note| Note { spent: std::mem::take(&mut note.spent), ..*note };
     shard(context).with(context, taken).unwrap_or_default()
 }
 
-/// A copy of a context works on the same, and will complete what has been begun: libssl finishes on a copy.
+/// A copy of a context has the same primitive, and gets the time spent so far: libssl completes operations on a copy.
 pub fn duplicate(context: *mut c_void, copy: *mut c_void) {
     let taken = |note: &mut Note| Note { spent: std::mem::take(&mut note.spent), ..*note };
     if !copy.is_null()
@@ -73,12 +73,12 @@ pub fn duplicate(context: *mut c_void, copy: *mut c_void) {
     }
 }
 
-/// Forgets a context that is about to be freed.
+/// Removes the note of a context that is about to be freed.
 pub fn forget(context: *mut c_void) {
     shard(context).remove(context);
 }
 
-/// Contexts that are known, and how many the table has room for.
+/// Number of notes, and capacity of the maps.
 #[cfg(test)]
 pub fn size() -> (usize, usize) {
     SHARDS.iter().fold((0, 0), |(known, room), shard| {
@@ -91,14 +91,14 @@ pub fn size() -> (usize, usize) {
 const SHARD_BITS: u32 = 6;
 static SHARDS: [Shard; 1 << SHARD_BITS] = [const { Shard::new() }; 1 << SHARD_BITS];
 
-/// Contexts that a shard knows without a lock: as many addresses as fill a line of the processor's cache with a count.
+/// Contexts per shard without a lock: with the counter, their addresses fill a cache line.
 const PLACES: usize = 7;
 
 #[repr(C, align(64))]
 struct Shard {
-    /// How many `others` there are, for those who only want to know whether there are any.
+    /// Number of `others`, which can be read without the lock.
     known: AtomicUsize,
-    /// Contexts, or 0 where a place is free.
+    /// Addresses of contexts; 0 in a free place.
     places: [AtomicUsize; PLACES],
     notes: [AtomicNote; PLACES],
     others: Mutex<Others>,
@@ -106,9 +106,9 @@ struct Shard {
 
 type Others = HashMap<usize, Note, BuildHasherDefault<Spread>>;
 
-/// A note in two parts, which its context's holder alone reads and writes.
+/// A note in two parts. Only the thread that uses the context reads and writes them.
 struct AtomicNote {
-    /// Null where it has no name.
+    /// Null if it has no name.
     primitive: AtomicPtr<Primitive>,
     spent: AtomicU64,
 }
@@ -120,7 +120,7 @@ impl AtomicNote {
 
     #[inline]
     fn load(&self) -> Note {
-        // SAFETY: null, or from a reference to what lives as long as the program and is never written.
+        // SAFETY: null, or from a `'static` reference, whose value is never written.
         let primitive = unsafe { self.primitive.load(Relaxed).as_ref() };
         Note { primitive, spent: self.spent.load(Relaxed) }
     }
@@ -145,7 +145,7 @@ const fn spread(address: u64) -> u64 {
 impl Hasher for Spread {
     fn write_usize(&mut self, address: usize) {
         let product = spread(address as u64);
-        // The table takes its place from the low bits, its tag from the high ones.
+        // The hash table uses the low bits for the place, and the high bits for the tag.
         self.0 = product.rotate_left(SHARD_BITS + 20);
     }
 
@@ -165,7 +165,7 @@ fn shard(context: *mut c_void) -> &'static Shard {
     &SHARDS[(spread(context as u64) >> (u64::BITS - SHARD_BITS)) as usize]
 }
 
-/// A table that has room for more than this gives memory back when it empties.
+/// A map with more capacity than this frees memory when it becomes nearly empty.
 const KEPT_ROOM: usize = 64;
 
 impl Shard {
@@ -178,10 +178,10 @@ impl Shard {
         }
     }
 
-    /// Where a context is noted. Not inlined: what calls it is short without.
+    /// The place of a context. Not inlined, so that its callers are short.
     #[inline(never)]
     fn place(&self, context: *mut c_void) -> Option<usize> {
-        // Free places hold 0.
+        // Free places contain 0.
         if context.is_null() {
             return None;
         }
@@ -193,7 +193,7 @@ impl Shard {
             return;
         }
         for (place, kept) in self.places.iter().zip(&self.notes) {
-            // A look first: trying to take a place that is not empty costs as much as taking one.
+            // Check first: an attempt to take a place that is not empty costs as much as taking one.
             if place.load(Relaxed) == 0
                 && place.compare_exchange(0, context as usize, Ordering::Acquire, Relaxed).is_ok()
             {
@@ -214,7 +214,7 @@ impl Shard {
         }
     }
 
-    /// Changes what is known of a context.
+    /// Changes the note of a context.
     #[inline]
     fn with<T>(&self, context: *mut c_void, work: impl FnOnce(&mut Note) -> T) -> Option<T> {
         match self.place(context) {
@@ -229,7 +229,7 @@ impl Shard {
         }
     }
 
-    /// A thread that uses a context has seen it noted, so a count of none is not stale for this context.
+    /// A thread that uses a context has seen its note, so a count of zero is not outdated for this context.
     #[inline]
     fn has_no_others(&self) -> bool {
         self.known.load(Relaxed) == 0
@@ -263,8 +263,8 @@ mod tests {
     use super::*;
     use shakedown_trace::Operation;
 
-    /// Four threads make, hand over and free contexts at addresses that all of them use in turn, as an allocator gives
-    /// them out: what one notes no other finds, and nothing is left behind.
+    /// Four threads create, pass on and free contexts at addresses that all of them use in turn, as with an allocator:
+    /// no thread finds another one's note, and no note is left.
     #[test]
     fn addresses_go_round_between_threads() {
         use std::sync::mpsc::channel;
@@ -273,7 +273,7 @@ mod tests {
             let algorithm = ["hmac-sha1", "hmac-md5", "hmac-sha256", "hmac-sha384"][number % 4];
             Primitive::new(Operation::Mac, algorithm, "").interned()
         };
-        // So few shards that places run out, far from any real address.
+        // All in one shard, so that its places are used up, and far from any real address.
         let addresses: Vec<usize> = (1..100_000)
             .map(|number| number * 16)
             .filter(|address| ptr::eq(shard(*address as *mut c_void), &SHARDS[5]))
@@ -306,13 +306,13 @@ mod tests {
                     }
                 });
             }
-            // A thread that waits for one that has ended ends too.
+            // A thread ends if the thread for which it waits has ended.
             drop(senders);
         });
         assert!(addresses.iter().all(|address| !is_known(*address as *mut c_void)));
     }
 
-    /// Alone in its process: other tests of this crate make contexts too.
+    /// In a separate process, because other tests of this crate create contexts too.
     #[test]
     fn nothing_is_lost_while_contexts_live_and_nothing_kept_when_they_are_freed() {
         if !crate::proxy::in_a_process_of_its_own(
@@ -322,7 +322,7 @@ mod tests {
         }
         const CONTEXTS: usize = 100_000;
         let primitive = Primitive::new(Operation::Mac, "hmac-sha1", "").interned();
-        // Addresses such as an allocator gives.
+        // Addresses like those of an allocator.
         let context = |number: usize| (0x5555_0000_0000 + number * 48) as *mut c_void;
         for number in 0..CONTEXTS {
             remember(context(number), Some(primitive));
@@ -336,14 +336,14 @@ mod tests {
         }
         let (known, _) = size();
         assert_eq!(known, 2 * CONTEXTS);
-        // No shard has far more than its share.
+        // No shard has far more contexts than the average.
         let crowded = SHARDS.iter().map(|shard| shard.known.load(Relaxed)).max();
         assert!(crowded < Some(2 * (2 * CONTEXTS) / SHARDS.len()), "{crowded:?}");
         for number in 0..2 * CONTEXTS {
             forget(context(number));
             assert_eq!(recall(context(number)), None);
         }
-        // OpenSSL frees what it has not got.
+        // OpenSSL may free a null context.
         forget(std::ptr::null_mut());
         assert_eq!(recall(std::ptr::null_mut()), None);
         let (known, room) = size();

@@ -1,7 +1,7 @@
-//! Public keys out of certificates.
+//! Import of public keys from certificates.
 //!
-//! libcrypto reads the key of a certificate through a decoder for `SubjectPublicKeyInfo`; that is where the
-//! bytes become a key, so that is the import.
+//! libcrypto reads the key of a certificate with a decoder for `SubjectPublicKeyInfo`, which creates the key from
+//! bytes. This call is therefore recorded as the import.
 
 use super::keymgmt;
 use super::names;
@@ -37,7 +37,7 @@ trampoline!(
         passphrase_argument: *mut c_void,
     ) -> c_int,
     |slot, work| {
-        // Several decoders may be tried; the one that reads the key has it loaded before it returns.
+        // Several decoders may be tried. The one that reads the key loads it before it returns.
         keymgmt::take_loaded();
         stopwatch::time(0, Entry::Complete, |_| keymgmt::take_loaded(), work)
     }

@@ -1,4 +1,4 @@
-//! Key agreement, key encapsulation, and secrets under a public key.
+//! Key agreement, key encapsulation, and encryption of secrets with a public key.
 
 use super::contexts;
 use super::names::{self, Family};
@@ -10,14 +10,14 @@ use libc::{c_int, c_void, size_t};
 use shakedown_trace::Operation;
 use shakedown_trace::suite::KeyFamily;
 
-/// What an algorithm works with.
+/// The kind of keys that an algorithm uses.
 #[derive(Debug)]
 struct Scheme {
     names: KeyFamily,
     family: Family,
 }
 
-/// Notes the primitive that a context is initialised for.
+/// Records the primitive for which a context is initialised.
 fn begin(context: *mut c_void, scheme: Option<&Scheme>, operation: Operation, key: *mut c_void) {
     let primitive = scheme.and_then(|scheme| {
         // SAFETY: the scheme's functions take keys of the scheme's family.
@@ -26,7 +26,7 @@ fn begin(context: *mut c_void, scheme: Option<&Scheme>, operation: Operation, ke
     contexts::remember(context, primitive);
 }
 
-/// A call that does what its context was initialised for. One without a place for its output only asks for a size.
+/// Times a call that performs the operation of its context. A call without an output buffer only queries a size.
 fn run(context: *mut c_void, out: *mut u8, work: impl FnOnce() -> c_int) -> c_int {
     if out.is_null() {
         return work();
@@ -49,7 +49,7 @@ macro_rules! init {
     };
 }
 
-/// A copy of a context works on the same.
+/// A copy of a context has the same primitive.
 macro_rules! duplicating {
     ($name:ident, $place:literal) => {
         trampoline!($name, $place, (context: *mut c_void) -> *mut c_void, |slot, work| {
@@ -60,7 +60,7 @@ macro_rules! duplicating {
     };
 }
 
-/// Diffie–Hellman in all its groups.
+/// Diffie–Hellman in all groups.
 pub mod agreement {
     use super::*;
 
@@ -73,7 +73,7 @@ pub mod agreement {
             "ECDH" => Scheme { names: KeyFamily::Ec, family: Family::Ec },
             other => match names::fixed(other) {
                 Some(name) => Scheme { names: KeyFamily::Ec, family: Family::Fixed(name) },
-                // Key derivation functions in the guise of an exchange.
+                // Key derivation functions with the interface of a key exchange.
                 None => return Ok(()),
             },
         };
@@ -115,7 +115,7 @@ pub mod kem {
             Some(name) if name.ends_with("mlkem768") => {
                 Scheme { names: KeyFamily::Hybrid, family: Family::Fixed(name) }
             }
-            // RFC 9180's and RSA's, which TLS does not use.
+            // Those of RFC 9180 and RSA, which TLS does not use.
             _ => return Ok(()),
         };
         SLOTS.wrap(
@@ -162,7 +162,7 @@ pub mod kem {
     duplicating!(dupctx, 5);
 }
 
-/// A secret under RSA.
+/// Encryption of a secret with RSA.
 pub mod transport {
     use super::*;
 
@@ -211,7 +211,7 @@ pub mod transport {
     init!(encrypt_init, 0, Operation::Encrypt);
     init!(decrypt_init, 2, Operation::Decrypt);
     operation!(encrypt, 1, |run| run());
-    // Whether it draws for its blinding depends on the key's history.
+    // Whether it draws random numbers for its blinding depends on the key's history.
     operation!(decrypt, 3, |run| random::apart(run));
     forgetting!(freectx, 4);
     duplicating!(dupctx, 5);

@@ -1,4 +1,4 @@
-//! Keys: generation, and reading a peer's public key.
+//! Keys: generation, and import of a peer's public key.
 
 use super::contexts;
 use super::names::{self, Family};
@@ -39,7 +39,7 @@ pub fn wrap(algorithm: &mut Algorithm<'_>) -> Result<(), Full> {
             Some(name) if name.starts_with("mldsa") => (Family::Fixed(name), KeyFamily::MlDsa),
             Some(name) if name.starts_with("mlkem") => (Family::Fixed(name), KeyFamily::MlKem),
             Some(name) => (Family::Fixed(name), KeyFamily::Hybrid),
-            // Keys of MACs and the like: importing one is nothing.
+            // Keys of MACs and similar, whose import takes no time.
             None => return Ok(()),
         },
     };
@@ -69,7 +69,7 @@ fn named(slot: &'static Slot, operation: Operation, key: *mut c_void) -> Option<
 }
 
 thread_local! {
-    /// The import of the key that a decoder handed over last.
+    /// The import of the key that a decoder loaded last.
     static LOADED: Cell<Option<&'static Primitive>> = const { Cell::new(None) };
 }
 
@@ -79,7 +79,7 @@ trampoline!(
     (provider: *mut c_void, selection: c_int, params: *const OSSL_PARAM) -> *mut c_void,
     |slot, work| {
         let context = work();
-        // One that makes a key pair, not just parameters. What kind of pair, the pair itself will say.
+        // Generation of a key pair, not only of parameters. The generated pair determines the primitive.
         if selection & ffi::OSSL_KEYMGMT_SELECT_KEYPAIR != 0 {
             contexts::remember(context, None);
         }
@@ -108,9 +108,9 @@ trampoline!(
         stopwatch::time(0, Entry::Complete, move |_| named(slot, Operation::Import, key), work)
     }
 );
-// A TLS key share reaches its key as the parameter `encoded-pub-key`.
+// The key of a TLS key share is set by the parameter `encoded-pub-key`.
 trampoline!(set_params, SET_PARAMS, (key: *mut c_void, params: *const OSSL_PARAM) -> c_int, |slot, work| {
-    // SAFETY: the core hands over a list that ends as it should.
+    // SAFETY: the core passes a terminated list.
     let encoded = !params.is_null()
         && unsafe { !(*params).key.is_null() && CStr::from_ptr((*params).key) == c"encoded-pub-key" };
     if encoded {
@@ -119,7 +119,7 @@ trampoline!(set_params, SET_PARAMS, (key: *mut c_void, params: *const OSSL_PARAM
         work()
     }
 });
-// Checking a peer's public key belongs to reading it (SP 800-56A): libssl does so before each derivation.
+// Validation of a peer's public key is part of its import (SP 800-56A): libssl validates before each derivation.
 trampoline!(
     validate,
     VALIDATE,
@@ -130,12 +130,12 @@ trampoline!(
     }
 );
 
-/// The parameters of the key that was loaded since the last call, if any.
+/// The import of the key that was loaded since the last call, if any.
 pub fn take_loaded() -> Option<&'static Primitive> {
     LOADED.take()
 }
 
-// A decoder hands its key over by reference; here it first becomes one that can be asked what it is.
+// A decoder passes its key by reference. After this call, the kind of the key can be read.
 trampoline!(load, LOAD, (reference: *const c_void, size: size_t) -> *mut c_void, |slot, work| {
     let key = work();
     if stopwatch::is_recording() {

@@ -1,9 +1,9 @@
-//! The proxy provider: OpenSSL's own algorithms, republished with a stopwatch.
+//! The proxy provider: OpenSSL's algorithms, republished with timing.
 //!
-//! The default and legacy providers are loaded once in contexts of their own. Their algorithm tables are
-//! copied, with the property `provider=shakedown`, and functions that matter are replaced by trampolines; the
-//! provider context handed to the core is the original's, so that the copies work on the original's state.
-//! What an algorithm calls internally it fetches from the original's context and is not timed twice.
+//! The default and legacy providers are each loaded once in a separate context. Their algorithm tables are copied, with
+//! the property `provider=shakedown`, and relevant functions are replaced by trampolines. The core receives the
+//! original's provider context, so that the copies use the state of the original. Algorithms that another algorithm
+//! uses internally are fetched from the original's context, and are therefore not timed separately.
 
 mod contexts;
 mod decoder;
@@ -23,13 +23,13 @@ use std::collections::HashMap;
 use std::ffi::{CStr, CString};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// The built-in providers: one for each original, and random numbers. No others are loaded beside them, so that what is
-/// fetched without a property query is theirs.
+/// The built-in providers: one for each original, and one for random numbers. No others are loaded, so that a fetch
+/// without a property query finds theirs.
 const PROVIDERS: [(&CStr, ffi::ProviderInit); 3] =
     [(c"shakedown-default", init::<0>), (c"shakedown-legacy", init::<1>), (random::NAME, random::init)];
 
 impl Library {
-    /// The context in which every algorithm is the proxy's, so that its use is written to the recorder.
+    /// The context in which all algorithms are the proxy's, so that their use is recorded.
     pub fn timed() -> Result<Self, LibraryError> {
         static TIMED: Shared = Shared::new();
         TIMED.get(|| {
@@ -44,13 +44,13 @@ impl Library {
     }
 }
 
-/// An original provider and its tables as we republish them.
+/// An original provider and its republished tables.
 struct Republished {
     provider: *mut ffi::OSSL_PROVIDER,
     tables: HashMap<c_int, Table>,
 }
 
-/// Our copies of one table of algorithms, with all that its entries point to and that is not the original's own.
+/// The copies of one table of algorithms, with all data to which they point and that the original does not own.
 #[derive(Default)]
 struct Table {
     algorithms: Vec<OSSL_ALGORITHM>,
@@ -58,15 +58,15 @@ struct Table {
     properties: Vec<CString>,
 }
 
-// SAFETY: the provider is internally synchronised and never unloaded; the tables are never written again, and point to
-// what they own and to static data.
+// SAFETY: the provider is internally synchronised and never unloaded; the tables are not modified any more, and point
+// to data that they own and to static data.
 unsafe impl Send for Republished {}
 // SAFETY: as above.
 unsafe impl Sync for Republished {}
 
 static REPUBLISHED: [OnceLock<Republished>; 2] = [OnceLock::new(), OnceLock::new()];
 
-/// Operations that are republished: all that TLS and X.509 use, but RAND.
+/// The republished operations: all that TLS and X.509 use, except RAND.
 const OPERATIONS: [c_int; 13] = [
     ffi::OSSL_OP_DIGEST,
     ffi::OSSL_OP_CIPHER,
@@ -83,8 +83,8 @@ const OPERATIONS: [c_int; 13] = [
     22, // STORE
 ];
 
-/// Loads the originals and builds the tables, once per process. Threads that come at the same time wait for the first;
-/// where it fails, what it made is gone, and the next call tries again.
+/// Loads the originals and creates the tables, once per process. Concurrent threads wait for the first. If it fails,
+/// its results are freed, and the next call tries again.
 fn prepare() -> Result<(), LibraryError> {
     static PREPARING: Mutex<()> = Mutex::new(());
     let _one_at_a_time = PREPARING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -92,8 +92,8 @@ fn prepare() -> Result<(), LibraryError> {
         if slot.get().is_none() {
             let mut library = Unfinished::new(false)?;
             let provider = library.load(name)?;
-            // The legacy provider takes random numbers from its context (a CBC record of SSL 3.0 needs some), and has
-            // none.
+            // The legacy provider needs random numbers from its context (for a CBC record of SSL 3.0), and has no
+            // generator.
             library.load(c"default")?;
             let republished = republish(provider)?;
             library.finish();
@@ -116,7 +116,7 @@ fn republish(provider: *mut ffi::OSSL_PROVIDER) -> Result<Republished, LibraryEr
         let mut entry = table;
         // SAFETY: the table ends with an entry whose names are null.
         while unsafe { !(*entry).algorithm_names.is_null() } {
-            // SAFETY: not the end, so a whole entry.
+            // SAFETY: not the last entry, so it is complete.
             copies.add(operation, unsafe { *entry })?;
             // SAFETY: the table ends with the null entry.
             entry = unsafe { entry.add(1) };
@@ -133,7 +133,7 @@ fn republish(provider: *mut ffi::OSSL_PROVIDER) -> Result<Republished, LibraryEr
 }
 
 impl Table {
-    /// One algorithm under our property, with trampolines where they matter.
+    /// Adds an algorithm with the proxy's property, and with trampolines for relevant functions.
     fn add(&mut self, operation: c_int, original: OSSL_ALGORITHM) -> Result<(), LibraryError> {
         #[cfg(test)]
         tests::fail_here()?;
@@ -184,7 +184,7 @@ impl Table {
     }
 }
 
-/// A copy of a table of functions, with its end.
+/// A copy of a table of functions, including its end.
 ///
 /// # Safety
 /// The table must end with function number 0.
@@ -192,7 +192,7 @@ unsafe fn dispatch_table(table: *const OSSL_DISPATCH) -> Vec<OSSL_DISPATCH> {
     let mut functions = Vec::new();
     let mut entry = table;
     loop {
-        // SAFETY: as the caller guarantees, this is an entry, at the latest the one that ends the table.
+        // SAFETY: as the caller guarantees, this is an entry, possibly the one that ends the table.
         let function = unsafe { *entry };
         functions.push(function);
         if function.function_id == 0 {
@@ -203,7 +203,7 @@ unsafe fn dispatch_table(table: *const OSSL_DISPATCH) -> Vec<OSSL_DISPATCH> {
     }
 }
 
-/// `OSSL_provider_init`: our functions, and the original's provider context.
+/// `OSSL_provider_init`: the proxy's functions, and the original's provider context.
 unsafe extern "C" fn init<const ORIGINAL: usize>(
     _: *const ffi::OSSL_CORE_HANDLE,
     _: *const OSSL_DISPATCH,
@@ -249,7 +249,7 @@ unsafe extern "C" fn query_operation<const ORIGINAL: usize>(
     table.map_or(std::ptr::null(), |table| table.algorithms.as_ptr())
 }
 
-/// TLS groups and signature schemes; without them ML-DSA would not be offered.
+/// TLS groups and signature schemes; without them, ML-DSA would not be available.
 unsafe extern "C" fn get_capabilities<const ORIGINAL: usize>(
     _: *mut c_void,
     capability: *const c_char,
@@ -257,12 +257,12 @@ unsafe extern "C" fn get_capabilities<const ORIGINAL: usize>(
     argument: *mut c_void,
 ) -> c_int {
     let Some(republished) = REPUBLISHED[ORIGINAL].get() else { return 0 };
-    // SAFETY: the arguments are the core's own, handed on unchanged.
+    // SAFETY: the arguments are the core's, passed on unchanged.
     unsafe { ffi::OSSL_PROVIDER_get_capabilities(republished.provider, capability, callback, argument) }
 }
 
-/// For tests that need OpenSSL as it is when a program starts, or no other thread at work: runs the test of this name again
-/// in a process of its own, and asserts that it passes there. True in that process.
+/// For tests that need an OpenSSL that was not used before, or no other threads: runs the test of this name again in a
+/// separate process, and asserts that it passes there. Returns true in that process.
 #[cfg(test)]
 pub fn in_a_process_of_its_own(test: &str) -> bool {
     const ALONE: &str = "SHAKEDOWN_TEST_ALONE";
@@ -289,7 +289,7 @@ mod tests {
     use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    /// How many more algorithms are copied until copying fails, once.
+    /// Number of algorithms to copy until one copy fails.
     static UNTIL_FAILURE: AtomicUsize = AtomicUsize::new(usize::MAX);
 
     pub fn fail_here() -> Result<(), LibraryError> {
@@ -298,7 +298,7 @@ mod tests {
         if left == 0 { Err(LibraryError::TooManyAlgorithms { operation: 0, max: 0 }) } else { Ok(()) }
     }
 
-    /// Failing at any algorithm leaves room for all of them: more attempts are made than there are slots.
+    /// A failure at any algorithm uses up no slots: there are more attempts than slots.
     #[test]
     fn a_first_use_that_failed_is_begun_again() {
         if !in_a_process_of_its_own("proxy::tests::a_first_use_that_failed_is_begun_again") {
@@ -312,7 +312,7 @@ mod tests {
                 other => panic!("expected the failure that was planted at {algorithms}, got {other:?}"),
             }
         }
-        // More often than any kind has slots.
+        // More often than there are slots of any kind.
         assert!(failed > 100);
         UNTIL_FAILURE.store(usize::MAX, Ordering::Relaxed);
         let library = Library::timed().expect("a library");

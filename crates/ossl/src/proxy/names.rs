@@ -1,4 +1,4 @@
-//! What to call an algorithm or a key: from OpenSSL's names to the primitive's triple.
+//! The names of algorithms and keys: from OpenSSL's names to a primitive's operation, algorithm and parameters.
 
 use crate::ffi;
 use libc::{c_char, c_int, c_uint, c_void};
@@ -16,13 +16,13 @@ pub enum Family {
     Dsa,
     Dh,
     Ec,
-    /// Nothing more to know: the parameters are in the algorithm's name.
+    /// The algorithm's name determines the parameters.
     Fixed(&'static str),
 }
 
 /// The parameters of an algorithm whose name determines them.
 pub fn fixed(name: &str) -> Option<&'static str> {
-    // OpenSSL's names differ from ours in dashes and case only.
+    // OpenSSL's names differ only in dashes and case.
     const FIXED: [&str; 12] = [
         "x25519",
         "x448",
@@ -48,7 +48,7 @@ fn plain(name: &str) -> String {
 
 type GetParams = unsafe extern "C" fn(*mut c_void, *mut ffi::OSSL_PARAM) -> c_int;
 
-/// The originals' functions that tell what a key is: RSA, DSA, DH, EC.
+/// The originals' functions that return a key's parameters: RSA, DSA, DH, EC.
 static GET_PARAMS: [AtomicPtr<c_void>; 4] = [const { AtomicPtr::new(std::ptr::null_mut()) }; 4];
 
 fn place(family: Family) -> Option<usize> {
@@ -61,17 +61,17 @@ fn place(family: Family) -> Option<usize> {
     }
 }
 
-/// Remembers the function that describes keys of a family. DH and DHX share one, as do RSA and RSA-PSS.
+/// Stores the function that returns the parameters of a family's keys. DH and DHX share one, as do RSA and RSA-PSS.
 pub fn learn(family: Family, get_params: *const c_void) {
     if let Some(place) = place(family) {
         GET_PARAMS[place].store(get_params.cast_mut(), Ordering::Relaxed);
     }
 }
 
-/// What is done with a key, which says of what kind it is. `None` where it can't say.
+/// The primitive of an operation with a key, or `None` if it cannot be determined.
 ///
-/// Naming happens in the middle of a handshake, and asking a key of a curve takes a microsecond; so keys are asked once
-/// for each of their kinds, by whose numbers the primitives are kept.
+/// This function is called during a handshake, and a query of an EC key's parameters takes a microsecond. Therefore the
+/// first key of each kind is queried, and its primitive is stored under the number of the kind.
 ///
 /// # Safety
 /// `key` must be null or a key of the original provider, of that family.
@@ -81,7 +81,7 @@ pub unsafe fn primitive(
     operation: Operation,
     key: *mut c_void,
 ) -> Option<&'static Primitive> {
-    /// Many more than there are kinds of keys and operations.
+    /// Many more places than there are kinds of keys and operations.
     static KNOWN: [OnceLock<(u64, &'static Primitive)>; 256] = [const { OnceLock::new() }; 256];
     // SAFETY: the caller guarantees a valid key.
     let asked = || unsafe { asked(names, family, operation, key) };
@@ -98,7 +98,7 @@ pub unsafe fn primitive(
             Some(_) => {}
             None => {
                 let primitive = asked()?;
-                // Another thread may have been first.
+                // Another thread may have set it first.
                 let _ = place.set((number, primitive));
                 return Some(primitive);
             }
@@ -107,13 +107,13 @@ pub unsafe fn primitive(
     asked()
 }
 
-/// A number that distinguishes kinds of keys, of what can be read without much work. `None` where there is more to ask: a
-/// group without a number, a key without its parameters.
+/// A number that identifies the kind of a key, from properties that are quick to read. `None` if these are not
+/// sufficient: for a group without a number, or a key without parameters.
 ///
 /// # Safety
 /// As for [`primitive`].
 unsafe fn kind(family: Family, key: *mut c_void) -> Option<u64> {
-    // Below an address of a name: a curve or group that OpenSSL has a number for; the bits of a modulus or prime.
+    // OpenSSL's number of a curve or group, or the bits of a modulus or prime; all are below the address of a name.
     let numbered =
         |kind: u64, number: c_int| u64::try_from(number).ok().filter(|n| *n > 0).map(|n| kind << 32 | n);
     if let Family::Fixed(name) = family {
@@ -122,9 +122,9 @@ unsafe fn kind(family: Family, key: *mut c_void) -> Option<u64> {
     if key.is_null() {
         return None;
     }
-    // SAFETY: as the caller guarantees, a key of that family, which the default provider keeps as libcrypto's own
-    // (`providers/implementations/keymgmt`): an RSA, DSA, DH or EC_KEY. A group or modulus that is not there is null, and
-    // not looked into.
+    // SAFETY: as the caller guarantees, a key of that family, which the default provider stores as libcrypto's own type
+    // (`providers/implementations/keymgmt`): an RSA, DSA, DH or EC_KEY. A missing group or modulus is null, and is not
+    // dereferenced.
     unsafe {
         match family {
             Family::Fixed(_) => None,
@@ -144,7 +144,7 @@ unsafe fn kind(family: Family, key: *mut c_void) -> Option<u64> {
     }
 }
 
-/// The same by the key management's own function.
+/// The primitive from the parameters that the key management returns.
 ///
 /// # Safety
 /// As for [`primitive`].
@@ -161,7 +161,7 @@ unsafe fn asked(
     Some(names.primitive(operation, parameters).interned())
 }
 
-/// The parameters part of a primitive: what kind of key this is.
+/// The parameters of a primitive: the kind of the key.
 ///
 /// # Safety
 /// As for [`primitive`].
@@ -174,8 +174,8 @@ unsafe fn parameters(family: Family, key: *mut c_void) -> Option<&'static str> {
     if function.is_null() || key.is_null() {
         return None;
     }
-    // SAFETY: only the get_params functions of key managements are stored there, and those of one family take one
-    // another's keys (see `learn`).
+    // SAFETY: only the get_params functions of key managements are stored there, and those of one family accept keys
+    // of each other (see `learn`).
     let get_params: GetParams = unsafe { std::mem::transmute(function) };
     let mut bits: c_int = 0;
     let mut exponent: u64 = 0;
@@ -189,8 +189,8 @@ unsafe fn parameters(family: Family, key: *mut c_void) -> Option<&'static str> {
         },
         end(),
     ];
-    // SAFETY: the caller guarantees a valid key; each parameter points to a place of ours of the size it says, and the list ends
-    // with a null key.
+    // SAFETY: the caller guarantees a valid key; each parameter points to a local variable of the given size, and the
+    // list ends with a null key.
     unsafe { get_params(key, asked.as_mut_ptr()) };
     let group =
         CStr::from_bytes_until_nul(&group).ok().and_then(|name| name.to_str().ok()).unwrap_or_default();
@@ -218,10 +218,10 @@ fn end() -> ffi::OSSL_PARAM {
     }
 }
 
-/// Hashes that handshakes use.
+/// Hashes of handshakes.
 const HASHES: [&str; 7] = ["sha256", "sha384", "sha512", "sha224", "sha1", "md5-sha1", "md5"];
 
-/// What is built on each.
+/// The constructions over each hash.
 static OVER_HASHES: [[Primitive; 7]; 3] = [
     over_hashes(
         Operation::Mac,
@@ -271,9 +271,9 @@ const fn over_hashes(operation: Operation, names: [&'static str; 7]) -> [Primiti
     primitives
 }
 
-/// Where a hash stands in [`HASHES`], by any of the names that OpenSSL and its users give it. Naming happens some
-/// fifty times in a handshake, nearly always by one of four names of eight letters: those are compared as numbers, and
-/// the rest is out of line.
+/// The index of a hash in [`HASHES`], from any name that OpenSSL and its users have for it. A handshake looks up about
+/// fifty names, nearly all of which are four names of eight characters: these are compared as numbers, and others are
+/// handled in a separate function.
 #[inline]
 fn hash(name: &[u8]) -> Option<usize> {
     const SHA256: u64 = u64::from_ne_bytes(*b"SHA2-256");
@@ -302,7 +302,7 @@ fn hash_of_any_name(name: &[u8]) -> Option<usize> {
     HASHES.iter().position(|known| *known == name)
 }
 
-/// What stands before the first null.
+/// The bytes before the first null.
 fn without_null(text: &[u8]) -> &[u8] {
     text.split(|byte| *byte == 0).next().unwrap_or_default()
 }
@@ -328,14 +328,14 @@ fn over_other_digest(construction: Construction, digest: &[u8]) -> &'static Prim
     Primitive { algorithm: name, ..OVER_HASHES[construction as usize][0] }.interned()
 }
 
-/// What is built on a hash.
+/// A construction over a hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Construction {
     /// RFC 2104.
     Hmac,
-    /// RFC 5869, and TLS 1.3's labels on it.
+    /// RFC 5869, and TLS 1.3's labels for it.
     Hkdf,
-    /// RFC 5246 section 5 and its forebears.
+    /// RFC 5246, section 5, and its predecessors.
     TlsPrf,
 }
 
@@ -349,15 +349,15 @@ impl Construction {
     }
 }
 
-/// The text value of a parameter in a list; `None` where it is not there. A null may stand at its end or within, behind
-/// which nothing belongs to it.
+/// The value of the parameter `digest` in a list; `None` if it is missing. The value may contain a null, after which
+/// nothing belongs to it.
 ///
 /// # Safety
-/// `params` must be null or a list that ends as OpenSSL's do, with a null key; it and what it points to must stay as
-/// they are for `'a`.
+/// `params` must be null or a list that ends, like OpenSSL's, with a null key. It and the data to which it points must
+/// not change for `'a`.
 pub unsafe fn digest_param<'a>(params: *const ffi::OSSL_PARAM) -> Option<&'a [u8]> {
     let mut param = params;
-    // SAFETY: not null, so a list, as the caller guarantees; `param` never moves past the entry with the null key.
+    // SAFETY: null, or part of a list, as the caller guarantees; `param` never moves past the entry with the null key.
     while let Some(entry) = unsafe { param.as_ref() }
         && !entry.key.is_null()
     {
@@ -375,7 +375,7 @@ pub unsafe fn digest_param<'a>(params: *const ffi::OSSL_PARAM) -> Option<&'a [u8
     None
 }
 
-/// True where a key reads `digest`. Most keys differ in their first bytes, so a call to compare would cost more.
+/// True if a key is `digest`. Most keys differ in their first bytes, so a call to compare them would cost more.
 ///
 /// # Safety
 /// `text` must be a C string.
@@ -411,7 +411,7 @@ mod tests {
         let prf = |name| Primitive::new(Operation::Prf, name, "");
         assert_eq!(*over_digest(Construction::Hkdf, b"sha384"), prf("hkdf-sha384"));
         assert_eq!(*over_digest(Construction::TlsPrf, b"MD5-SHA1"), prf("tls1-prf-md5-sha1"));
-        // What stands behind a null is not part of a name.
+        // Bytes after a null are not part of a name.
         assert_eq!(*over_digest(Construction::Hkdf, b"SHA2-256\0"), prf("hkdf-sha256"));
         assert_eq!(*over_digest(Construction::Hkdf, b"SHA2-384\0SHA1"), prf("hkdf-sha384"));
         assert_eq!(*over_digest(Construction::Hkdf, b"unnamed\0"), prf("hkdf-unnamed"));

@@ -1,9 +1,9 @@
 //! Random numbers for a timed context.
 //!
-//! Generators are chained within a library context, so the proxy can't republish those of another one. Loading
-//! the default provider for them would bring a second copy of every algorithm into the context: each public key
-//! that libcrypto decodes is then tried against twice as many decoders, which costs several microseconds. So this
-//! provider is the default one, of this very context, with everything but its generators hidden.
+//! Generators are chained within a library context, so the proxy can't republish those of another one. If the default
+//! provider were loaded for them, the context would contain a second copy of every algorithm, and libcrypto would try
+//! twice as many decoders for each public key, which costs several microseconds. Therefore this provider is a default
+//! provider of the same context, with all algorithms hidden except its generators.
 
 use crate::ffi::{self, OSSL_ALGORITHM, OSSL_DISPATCH};
 use libc::{c_int, c_void};
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 pub const NAME: &CStr = c"shakedown-random";
 
-/// The default provider's answer to what it has.
+/// The default provider's query function.
 static QUERY: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
 /// `OSSL_provider_init`.
@@ -23,7 +23,7 @@ pub unsafe extern "C" fn init(
     provider_context: *mut *mut c_void,
 ) -> c_int {
     let mut table: *const OSSL_DISPATCH = std::ptr::null();
-    // SAFETY: the arguments are the core's own, handed on; the table answered is static and ends with number 0.
+    // SAFETY: the arguments are the core's, passed on; the returned table is static and ends with number 0.
     unsafe {
         if ffi::ossl_default_provider_init(handle, core, &raw mut table, provider_context) != 1 {
             return 0;
@@ -35,14 +35,14 @@ pub unsafe extern "C" fn init(
                 QUERY.store(entry.function.cast_mut(), Ordering::Relaxed);
                 entry.function = query_operation as *const c_void;
             }
-            // Groups and signature schemes are the proxy's to announce.
+            // The proxy announces groups and signature schemes.
             if entry.function_id != ffi::OSSL_FUNC_PROVIDER_GET_CAPABILITIES {
                 functions.push(entry);
             }
             table = table.add(1);
         }
         functions.push(OSSL_DISPATCH { function_id: 0, function: std::ptr::null() });
-        // Contexts are few and live as long as the program.
+        // There are few contexts, and they exist until the program ends.
         *out = functions.leak().as_ptr();
     }
     1
@@ -56,10 +56,10 @@ unsafe extern "C" fn query_operation(
     type Query = unsafe extern "C" fn(*mut c_void, c_int, *mut c_int) -> *const OSSL_ALGORITHM;
     let original = QUERY.load(Ordering::Relaxed);
     if operation != ffi::OSSL_OP_RAND || original.is_null() {
-        // SAFETY: the core passes a valid place for the answer.
+        // SAFETY: the core passes a valid pointer for the result.
         unsafe { *no_cache = 0 };
         return std::ptr::null();
     }
-    // SAFETY: only the default provider's query function is stored there; the arguments are handed on.
+    // SAFETY: only the default provider's query function is stored there; the arguments are passed on.
     unsafe { std::mem::transmute::<*mut c_void, Query>(original)(provider_context, operation, no_cache) }
 }

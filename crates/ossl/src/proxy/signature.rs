@@ -1,4 +1,4 @@
-//! Signatures, and the MACs that libssl asks for as signatures.
+//! Signatures, and the MACs that libssl uses through the interface of signatures.
 
 use super::contexts;
 use super::names::{self, Construction, Family};
@@ -16,9 +16,9 @@ use std::ffi::CStr;
 #[derive(Debug)]
 enum Scheme {
     Signature(KeyFamily, Family),
-    /// HMAC: the hash is named at initialisation.
+    /// HMAC: the initialisation names the hash.
     Hmac,
-    /// A MAC that needs no more than its name.
+    /// A MAC whose name determines the primitive.
     Mac(Primitive),
 }
 
@@ -58,7 +58,7 @@ pub fn wrap(algorithm: &mut Algorithm<'_>) -> Result<(), Full> {
             Some(name) if name.starts_with("mldsa") => {
                 Scheme::Signature(KeyFamily::MlDsa, Family::Fixed(name))
             }
-            // SM2, Ed448 and SLH-DSA: no suite has them.
+            // SM2, Ed448 and SLH-DSA, which no suite uses.
             _ => return Ok(()),
         },
     };
@@ -87,7 +87,7 @@ pub fn wrap(algorithm: &mut Algorithm<'_>) -> Result<(), Full> {
     )
 }
 
-/// Notes what a context is initialised for. A null key repeats the initialisation with the key it has.
+/// Notes the primitive for which a context is initialised. A null key means that the context keeps its key.
 fn begin(
     slot: &'static Slot,
     context: *mut c_void,
@@ -139,7 +139,7 @@ plain_init!(sign_message_init, SIGN_MESSAGE_INIT, Operation::Sign);
 plain_init!(verify_message_init, VERIFY_MESSAGE_INIT, Operation::Verify);
 plain_init!(verify_recover_init, VERIFY_RECOVER_INIT, Operation::Verify);
 
-/// Work on a context before it is finished: a MAC's is entered as it is done, a signature's when it completes.
+/// Work on a context before it is finished. A MAC's is recorded immediately, a signature's when it completes.
 fn advance<T>(slot: &'static Slot, context: *mut c_void, bytes: usize, work: impl FnOnce() -> T) -> T {
     let primitive = move |_: &T| contexts::recall(context);
     match (is_mac(slot), bytes) {
@@ -185,20 +185,20 @@ macro_rules! update {
 update!(digest_sign_update, DIGEST_SIGN_UPDATE);
 update!(digest_verify_update, DIGEST_VERIFY_UPDATE);
 
-/// Ends a MAC or a signature.
+/// Completes a MAC or a signature.
 fn finish(slot: &'static Slot, context: *mut c_void, bytes: size_t, work: impl FnOnce() -> c_int) -> c_int {
     if is_mac(slot) {
         return stopwatch::time(bytes, Entry::Complete, move |_| contexts::recall(context), work);
     }
     let work = || stopwatch::complete(context, work);
     match slot.description() {
-        // Whether it draws for its blinding depends on the key's history.
+        // Whether it draws random numbers for its blinding depends on the key's history.
         Some(Scheme::Signature(_, Family::Rsa)) => random::apart(work),
         _ => work(),
     }
 }
 
-/// A call that signs; without a place for the signature it only asks for a size.
+/// A call that signs. Without a buffer for the signature it only queries a size.
 macro_rules! signing {
     ($name:ident, $place:ident, ($($argument:ident: $type:ty),*), $bytes:expr) => {
         trampoline!(
@@ -235,7 +235,7 @@ verifying!(verify, VERIFY, (data: *const u8, data_length: size_t), data_length);
 verifying!(digest_verify, DIGEST_VERIFY, (data: *const u8, data_length: size_t), data_length);
 verifying!(digest_verify_final, DIGEST_VERIFY_FINAL, (), 0);
 
-// libssl finishes on a copy, so that the running hash can go on.
+// libssl completes the operation on a copy, so that the running hash can continue.
 trampoline!(dupctx, DUPCTX, (context: *mut c_void) -> *mut c_void, |slot, work| {
     let copy = advance(slot, context, 0, work);
     contexts::duplicate(context, copy);

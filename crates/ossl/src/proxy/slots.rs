@@ -1,8 +1,8 @@
-//! Where trampolines find the function that they stand in for.
+//! Storage of the original functions, by which trampolines find them.
 //!
-//! A trampoline has no argument that says which algorithm it is, so each kind exists many times, as a const
-//! generic: trampoline number `n` serves the algorithm in slot `n`. Contexts are passed through untouched; no memory
-//! is added to what OpenSSL allocates.
+//! A trampoline has no argument that identifies its algorithm. Therefore each trampoline has many instances, by a const
+//! generic: instance `n` serves the algorithm in slot `n`. Contexts are passed through unchanged; nothing is added to
+//! the memory that OpenSSL allocates.
 
 use crate::ffi::OSSL_DISPATCH;
 use libc::{c_int, c_void};
@@ -23,11 +23,11 @@ pub struct Algorithm<'a> {
     pub properties: &'a str,
     /// The original's table of functions: static, and the same for every context that loads the provider.
     pub original: *const OSSL_DISPATCH,
-    /// A copy of that table, to be changed.
+    /// A copy of that table, to be modified.
     pub functions: &'a mut [OSSL_DISPATCH],
 }
 
-/// An algorithm: what it is, and its original functions, as neighbours in memory.
+/// The description of an algorithm and its original functions, adjacent in memory.
 #[repr(C)]
 pub struct Slot<const N: usize, D> {
     description: OnceLock<D>,
@@ -39,11 +39,11 @@ impl<const N: usize, D> Slot<N, D> {
         Self { description: OnceLock::new(), functions: [const { AtomicPtr::new(std::ptr::null_mut()) }; N] }
     }
 
-    /// The original function at a place.
+    /// The original function at `place`.
     ///
     /// # Safety
-    /// `F` must be the function pointer type of that place, and the slot's algorithm must have the function:
-    /// which is so for every trampoline that runs, for it was put there in the function's stead.
+    /// `F` must be the function pointer type of that place, and the slot's algorithm must have the function. This is
+    /// true for every trampoline that runs, because it has replaced this function.
     #[inline]
     pub unsafe fn original<F: Copy>(&self, place: usize) -> F {
         const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
@@ -59,7 +59,7 @@ impl<const N: usize, D> Slot<N, D> {
 }
 
 impl<const N: usize> Slot<N, Primitive> {
-    /// The primitive that the algorithm always is.
+    /// The primitive of an algorithm that has only one.
     #[inline]
     pub fn primitive(&self) -> &Primitive {
         self.description.get().unwrap_or(&UNKNOWN)
@@ -68,22 +68,22 @@ impl<const N: usize> Slot<N, Primitive> {
 
 /// The algorithms of one kind, at most `MAX` of them with `N` functions each.
 pub struct Slots<const N: usize, const MAX: usize, D> {
-    /// Who has the slots: name, and address of the original table.
+    /// The algorithms with a slot: name, and address of the original table.
     taken: Mutex<Vec<(String, usize)>>,
     pub slots: [Slot<N, D>; MAX],
 }
 
 impl<const N: usize, const MAX: usize, D> Slots<N, MAX, D> {
-    /// No algorithm yet.
+    /// Slots without algorithms.
     pub const fn new() -> Self {
         Self { taken: Mutex::new(Vec::new()), slots: [const { Slot::new() }; MAX] }
     }
 
-    /// Gives an algorithm a slot, and replaces its functions. One that has been here before gets the slot that it had:
-    /// making the tables may fail half way, and is then begun again.
+    /// Assigns a slot to an algorithm, and replaces its functions. An algorithm that has a slot keeps it: the creation
+    /// of the tables may fail, and is then repeated from the beginning.
     ///
-    /// `trampolines` names, for each of the `N` places, the function's number and its trampoline for every
-    /// slot; functions that the algorithm does not have are left out.
+    /// `trampolines` contains, for each of the `N` places, the function's number and its trampoline for every slot.
+    /// Functions that the algorithm does not have are ignored.
     pub fn wrap(
         &self,
         description: D,
@@ -92,7 +92,7 @@ impl<const N: usize, const MAX: usize, D> Slots<N, MAX, D> {
     ) -> Result<(), Full> {
         let number = self.number(algorithm.name, algorithm.original as usize)?;
         let slot = &self.slots[number];
-        // The same algorithm is described the same each time.
+        // The description of an algorithm is the same each time.
         let _ = slot.description.set(description);
         for entry in algorithm.functions.iter_mut() {
             let place = trampolines.iter().position(|(function, _)| *function == entry.function_id);
@@ -118,10 +118,10 @@ impl<const N: usize, const MAX: usize, D> Slots<N, MAX, D> {
     }
 }
 
-/// Stands in where a primitive cannot be named; a test shows that no handshake has one.
+/// For primitives without a description; a test shows that no handshake has one.
 static UNKNOWN: Primitive = Primitive::new(shakedown_trace::Operation::Digest, "unknown", "");
 
-/// The instances of a trampoline for 4, 16, 32 or 64 slots: the fewest that have room, for each is compiled.
+/// The instances of a trampoline for 4, 16, 32 or 64 slots: use the lowest sufficient number, as each is compiled.
 macro_rules! instances {
     ($trampoline:ident; 4) => {
         crate::proxy::slots::instances!(@ $trampoline 0 1 2 3)
@@ -144,12 +144,12 @@ macro_rules! instances {
 }
 pub(super) use instances;
 
-/// A trampoline: it stands in for the function at a place of the module's `SLOTS`, which are of its type `Slot`, and has
-/// `work` call that function.
+/// A trampoline. It replaces the function at a place of the module's `SLOTS`, whose type is `Slot`; `work` calls the
+/// original function.
 ///
-/// `trampoline!(name, PLACE, (arguments) -> result, |slot, work| body)`. An instance says which slot it is, and no more: all
-/// jump to one body, which is compiled once and takes the room of one in the processor's caches. The slot is the last
-/// argument, so that the others stay where the caller put them.
+/// `trampoline!(name, PLACE, (arguments) -> result, |slot, work| body)`. An instance only adds its slot and jumps to a
+/// body that all instances share, so that the body is compiled once and occupies the processor's caches once. The slot
+/// is the last argument, so that the other arguments stay in place.
 macro_rules! trampoline {
     (
         $name:ident, $place:expr, ($($argument:ident: $type:ty),* $(,)?) -> $result:ty,
@@ -159,8 +159,8 @@ macro_rules! trampoline {
             #[inline(never)]
             unsafe extern "C" fn any_slot($($argument: $type,)* $slot: &'static Slot) -> $result {
                 type Function = unsafe extern "C" fn($($type),*) -> $result;
-                // SAFETY: this stands in for a function of the place's type, so the slot's algorithm has it; the
-                // arguments are its caller's, handed on.
+                // SAFETY: this replaces a function of the place's type, so the slot's algorithm has it; the
+                // arguments are passed on from the caller.
                 let $work = move || unsafe { $slot.original::<Function>($place)($($argument),*) };
                 $body
             }
@@ -171,7 +171,7 @@ macro_rules! trampoline {
 }
 pub(super) use trampoline;
 
-/// A trampoline that forgets the context which is about to be freed.
+/// A trampoline that removes the note of a context, which is about to be freed.
 macro_rules! forgetting {
     ($name:ident, $place:expr) => {
         crate::proxy::slots::trampoline!($name, $place, (context: *mut libc::c_void) -> (), |slot, work| {

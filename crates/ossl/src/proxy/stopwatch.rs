@@ -1,26 +1,26 @@
-//! Timing a call and writing it to the event log: all that this crate asks of the [recorder].
+//! Times calls and writes them to the event log: this crate's only use of the [recorder].
 
 use super::contexts;
 use libc::c_void;
 use shakedown_trace::Primitive;
 use shakedown_trace::recorder;
 
-/// How a call's time is entered.
+/// How a call is recorded.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Entry {
     Complete,
-    /// As work towards an operation that is counted when it completes.
+    /// As part of an operation, which is counted when it completes.
     Partial,
 }
 
-/// True where an event log is current.
+/// True if an event log is current.
 #[inline]
 pub fn is_recording() -> bool {
     recorder::is_recording()
 }
 
-/// Runs `work`; where a log is current, times it as an operation of what `primitive` says afterwards.
-/// `None` from `primitive` leaves the call unrecorded. What `work` calls in turn is part of it.
+/// Runs `work`. If a log is current, times the call, including nested calls, and records it as an operation of the
+/// primitive that `primitive` then returns. The call is not recorded if that is `None`.
 #[inline]
 pub fn time<T>(
     bytes: usize,
@@ -34,8 +34,8 @@ pub fn time<T>(
     })
 }
 
-/// Runs `work`, which takes less time than reading the clock twice: where a log is current, its bytes are entered and its
-/// time stays with the message.
+/// Runs `work`, which takes less time than reading the clock twice. If a log is current, records its bytes; its time is
+/// part of the message.
 #[inline]
 pub fn count_bytes<T>(
     bytes: usize,
@@ -50,7 +50,7 @@ pub fn count_bytes<T>(
     result
 }
 
-/// Runs `work`; where a log is current, keeps its time for the operation that `context` completes later.
+/// Runs `work`. If a log is current, adds its time to the operation that `context` completes later.
 #[inline]
 pub fn accumulate<T>(context: *mut c_void, work: impl FnOnce() -> T) -> T {
     recorder::outermost(work, move |_, spent| {
@@ -59,7 +59,7 @@ pub fn accumulate<T>(context: *mut c_void, work: impl FnOnce() -> T) -> T {
     })
 }
 
-/// Runs `work` and enters it, with what `context` has accumulated, as one complete operation.
+/// Runs `work` and records it, with the accumulated time of `context`, as one complete operation.
 #[inline]
 pub fn complete<T>(context: *mut c_void, work: impl FnOnce() -> T) -> T {
     recorder::outermost(work, move |_, _| {

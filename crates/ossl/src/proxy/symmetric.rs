@@ -9,8 +9,8 @@ use libc::{c_int, c_void, size_t};
 use shakedown_trace::operation::intern;
 use shakedown_trace::{Operation, Primitive};
 
-/// Bytes up to which a hash or MAC only keeps what it is given: a message's header, a record's, the hash of a transcript.
-/// They seldom fill a block, so the time is that of a copy.
+/// Limit of bytes that a hash or MAC usually only copies: the header of a message or record, the hash of a transcript.
+/// They seldom complete a block, so the time is that of a copy.
 pub const MAX_KEPT_BYTES: usize = 32;
 
 /// Hashes.
@@ -20,7 +20,7 @@ pub mod digest {
     type Slot = slots::Slot<3, Primitive>;
     static SLOTS: Slots<3, 64, Primitive> = Slots::new();
 
-    /// Initialising and copying a hash takes less time than reading a clock; that stays with the message.
+    /// Initialisation and copying of a hash take less time than reading the clock; they are part of the message's time.
     pub fn wrap(algorithm: &mut Algorithm<'_>) -> Result<(), Full> {
         SLOTS.wrap(
             Primitive::new(Operation::Digest, names::digest(algorithm.name), ""),
@@ -65,10 +65,10 @@ pub mod cipher {
     type Slot = slots::Slot<4, Primitive>;
     static SLOTS: Slots<4, 64, Primitive> = Slots::new();
 
-    /// Ending a record takes less time than reading the clock, as do its nonce and its header: it compares or copies a
-    /// tag. That stays with the message.
+    /// The end of a record takes less time than reading the clock, as do its nonce and its header: it compares or
+    /// copies a tag. This time is part of the message's.
     pub fn wrap(algorithm: &mut Algorithm<'_>) -> Result<(), Full> {
-        // Modes that no TLS record has would use slots up for nothing.
+        // Modes that TLS records do not use get no slot.
         let used = ["-CBC", "-GCM", "-CCM", "RC4", "Poly1305", "NULL"];
         if !used.iter().any(|part| algorithm.name.contains(part)) {
             return Ok(());
@@ -98,7 +98,7 @@ pub mod cipher {
                     iv_length: size_t,
                     params: *const OSSL_PARAM,
                 ) -> c_int,
-                // A record's nonce is copied in less time than a clock is read; a key has to be expanded.
+                // A null key only sets a record's nonce, in less time than reading the clock. A key must be expanded.
                 |slot, work| if key.is_null() {
                     work()
                 } else {
@@ -121,7 +121,7 @@ pub mod cipher {
             data: *const u8,
             length: size_t,
         ) -> c_int,
-        // Additional data comes with no output: a record's header, less work than reading a clock.
+        // Additional data has no output: a record's header, which takes less time than reading the clock.
         |slot, work| if out.is_null() {
             work()
         } else {
@@ -148,7 +148,7 @@ pub mod mac {
     use super::*;
 
     enum Scheme {
-        /// The hash is named by parameters.
+        /// Parameters name the hash.
         Hmac,
         Named(Primitive),
     }
@@ -175,18 +175,18 @@ pub mod mac {
         )
     }
 
-    /// HMAC learns its hash from parameters, here or at initialisation.
+    /// Sets the hash of an HMAC context, if the parameters contain it.
     fn learn(slot: &'static Slot, context: *mut c_void, params: *const OSSL_PARAM) {
         if !matches!(slot.description(), Some(Scheme::Hmac)) {
             return;
         }
-        // SAFETY: the core hands over a list that ends as it should.
+        // SAFETY: the core passes a terminated list.
         if let Some(digest) = unsafe { names::digest_param(params) } {
             contexts::remember(context, Some(names::over_digest(Construction::Hmac, digest)));
         }
     }
 
-    /// HMAC over an unnamed hash.
+    /// HMAC with an unnamed hash.
     static UNNAMED: Primitive = Primitive::new(Operation::Mac, "hmac", "");
 
     fn primitive(slot: &'static Slot, context: *mut c_void) -> Option<&'static Primitive> {
@@ -239,7 +239,7 @@ pub mod mac {
     forgetting!(freectx, 5);
 }
 
-/// Key derivation functions: OpenSSL calls using one `derive`, the trace calls it `prf`.
+/// Key derivation functions. OpenSSL calls the operation `derive`; the trace calls it `prf`.
 pub mod kdf {
     use super::*;
 
@@ -262,7 +262,7 @@ pub mod kdf {
         |slot, work| {
             let primitive = move |_: &c_int| {
                 let construction = *slot.description()?;
-                // SAFETY: the core hands over a list that ends as it should.
+                // SAFETY: the core passes a terminated list.
                 let digest = unsafe { names::digest_param(params) }.unwrap_or(b"unnamed");
                 Some(names::over_digest(construction, digest))
             };

@@ -20,9 +20,9 @@ use std::io::{self, Read, Write};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Suite {
-    /// TLS 1.3 by a pre-shared key alone.
+    /// TLS 1.3 with only a pre-shared key.
     Psk13,
-    /// TLS 1.3 over X25519, the server with a key of its own.
+    /// TLS 1.3 with X25519; the server has this key.
     Tls13(Key),
     /// TLS 1.3 over X25519MLKEM768, both sides with an ML-DSA-65 key.
     Hybrid,
@@ -68,7 +68,7 @@ impl Identity {
             Key::MlDsa65 => generate(c"ML-DSA-65"),
         };
         let digest = if key == Key::MlDsa65 {
-            // SAFETY: a null digest is what schemes that hash by themselves take.
+            // SAFETY: schemes without a separate hash require a null digest.
             unsafe { MessageDigest::from_ptr(std::ptr::null()) }
         } else {
             MessageDigest::sha256()
@@ -94,7 +94,7 @@ impl Identity {
 }
 
 fn generate(algorithm: &'static std::ffi::CStr) -> PKey<Private> {
-    // SAFETY: the context is freed once, the key taken over; results are checked.
+    // SAFETY: the context is freed once, the key is owned by the result; results are checked.
     unsafe {
         let context =
             ffi::EVP_PKEY_CTX_new_from_name(std::ptr::null_mut(), algorithm.as_ptr(), std::ptr::null());
@@ -107,7 +107,7 @@ fn generate(algorithm: &'static std::ffi::CStr) -> PKey<Private> {
     }
 }
 
-/// The contexts of both sides of a suite.
+/// The TLS contexts of both sides.
 pub struct Contexts {
     pub client: SslContext,
     pub server: SslContext,
@@ -123,12 +123,12 @@ impl Contexts {
         Self { client: side(false), server: side(true) }
     }
 
-    /// A connection of each side that has not begun.
+    /// A new connection of each side.
     pub fn pair(&self) -> [Connection; 2] {
         [Connection::new(&self.client, false), Connection::new(&self.server, true)]
     }
 
-    /// One handshake and a line of data from the client.
+    /// Performs one handshake.
     pub fn handshake(&self) -> Transcript {
         let [mut client, mut server] = self.pair();
         let mut transcript = Transcript::default();
@@ -138,7 +138,7 @@ impl Contexts {
     }
 }
 
-/// The identity that both sides of a suite have.
+/// The identity that both sides use.
 pub fn identity(suite: Suite) -> Identity {
     Identity::new(match suite {
         Suite::Psk13 => Key::P256,
@@ -149,7 +149,7 @@ pub fn identity(suite: Suite) -> Identity {
 }
 
 fn build(library: Library, suite: Suite, identity: &Identity, serves: bool) -> SslContext {
-    // SAFETY: the library context lives for ever; the builder takes the context over.
+    // SAFETY: the library context is never freed; the builder owns the TLS context.
     let mut builder = unsafe {
         let method = openssl_sys::TLS_method();
         let context = ffi::SSL_CTX_new_ex(library.as_ptr(), std::ptr::null(), method);
@@ -214,7 +214,7 @@ fn preshared(builder: &mut SslContextBuilder, serves: bool) {
 
 fn certificate(library: Library, der: &[u8]) -> X509 {
     let mut data = der.as_ptr();
-    // SAFETY: the library context lives for ever; the data is readable for its length; null is checked.
+    // SAFETY: the library context is never freed; the data is readable for its length; null is checked.
     unsafe {
         let mut empty = ffi::X509_new_ex(library.as_ptr(), std::ptr::null());
         let length = i64::try_from(der.len()).expect("a length") as _;
@@ -240,7 +240,7 @@ fn private_key(library: Library, der: &[u8]) -> PKey<Private> {
     }
 }
 
-/// What a connection has read and written.
+/// The input and output of a connection.
 #[derive(Default)]
 struct Memory {
     input: Vec<u8>,
@@ -291,7 +291,7 @@ impl Connection {
         self.stream.ssl().is_init_finished()
     }
 
-    /// Takes bytes of the peer's and works on them; the bytes that it has for the peer.
+    /// Processes bytes of the peer; returns the bytes for the peer.
     pub fn step(&mut self, input: &[u8]) -> Vec<u8> {
         self.stream.get_mut().input.extend_from_slice(input);
         if let Err(error) = self.stream.do_handshake() {
@@ -300,13 +300,13 @@ impl Connection {
         std::mem::take(&mut self.stream.get_mut().output)
     }
 
-    /// Encrypts data; the bytes for the peer.
+    /// Encrypts data; returns the bytes for the peer.
     pub fn write(&mut self, data: &[u8]) -> Vec<u8> {
         assert_eq!(self.stream.ssl_write(data).expect("room"), data.len());
         std::mem::take(&mut self.stream.get_mut().output)
     }
 
-    /// Decrypts bytes of the peer's.
+    /// Decrypts bytes of the peer.
     pub fn read(&mut self, input: &[u8]) -> Vec<u8> {
         self.stream.get_mut().input.extend_from_slice(input);
         let mut data = vec![0; input.len()];
@@ -321,30 +321,30 @@ impl Connection {
     }
 }
 
-/// What both sides sent.
+/// The bytes that both sides sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Transcript {
     pub client_to_server: Vec<u8>,
     pub server_to_client: Vec<u8>,
-    /// Of the server's bytes, how many the client has had.
+    /// Number of the server's bytes that were passed to the client.
     delivered: usize,
 }
 
 impl Transcript {
-    /// Lets the client work, then the server; false when neither had anything to say.
+    /// A step of the client, then one of the server; false if neither sent anything.
     pub fn step(&mut self, client: &mut Connection, server: &mut Connection) -> bool {
         let sent = client.step(self.for_client());
         let answer = server.step(&sent);
         self.add(&sent, &answer)
     }
 
-    /// What the server has sent and the client has not had.
+    /// The server's bytes that were not yet passed to the client.
     pub fn for_client(&mut self) -> &[u8] {
         let start = std::mem::replace(&mut self.delivered, self.server_to_client.len());
         &self.server_to_client[start..]
     }
 
-    /// Adds what both sent in a round; false when that is nothing.
+    /// Adds the bytes of a round; false if there are none.
     pub fn add(&mut self, sent: &[u8], answer: &[u8]) -> bool {
         self.client_to_server.extend_from_slice(sent);
         self.server_to_client.extend_from_slice(answer);

@@ -1,13 +1,13 @@
-//! What was recorded, as counts: the one place in these tests that knows the recorder.
+//! Recorded operations, as counts. Only this module of the tests uses the recorder.
 
 use shakedown_trace::recorder::Event;
 use shakedown_trace::{Counter, Primitive, Recording};
 use std::collections::BTreeMap;
 
-/// How often each primitive ran and over how many bytes.
+/// Number of operations and bytes of each primitive.
 pub type Tally = BTreeMap<Primitive, (u64, u64)>;
 
-/// Runs `work` with a log of its own; what it wrote there.
+/// Runs `work` with a separate log; returns the log.
 pub fn recorded<T>(work: impl FnOnce() -> T) -> (T, Log) {
     let mut recording = Recording::new(Counter::NANOSECONDS);
     let result = recording.during(work);

@@ -1,4 +1,4 @@
-//! What a certificate or a chain is, what it costs, and what a peer would refuse about it.
+//! Describes certificates and chains: their content, their sizes, and why a peer would reject them.
 
 mod parts;
 mod violation;
@@ -24,11 +24,11 @@ use std::path::{Path, PathBuf};
 /// What a peer validates a chain against.
 #[derive(Clone, Debug)]
 pub struct Criteria {
-    /// When, in seconds since 1970.
+    /// Verification time, in seconds since 1970.
     pub now_unix_s: i64,
     /// OpenSSL's security level, 0 to 5 (0, 80, 112, 128, 192, 256 bits); peers today have 1 or 2.
     pub security_level: u8,
-    /// Whom the peer thinks it talks to, where it checks that.
+    /// The host that the peer expects, if it checks the name.
     pub host: Option<String>,
     pub side: Side,
 }
@@ -36,21 +36,21 @@ pub struct Criteria {
 /// Security bits of the levels (`SSL_CTX_set_security_level`).
 pub const LEVEL_BITS: [u32; 6] = [0, 80, 112, 128, 192, 256];
 
-/// What a file of certificates is.
+/// The description of a file of certificates.
 #[derive(Clone, Debug, Serialize)]
 pub struct Description {
     pub format: Format,
     /// In the file's order.
     pub certificates: Vec<Certificate>,
-    /// Places in the right order, leaf first; those that have nothing to do with the leaf are left out.
+    /// Indices in the right order, leaf first, without certificates that are not on the path from the leaf.
     pub right_order: Vec<usize>,
     /// The private key in the file or in a separate one.
     pub key: Option<Key>,
-    /// The keys part of a suite's name, where the chain has one.
+    /// The keys part of a suite name, if the chain has one.
     pub keys_name: Option<String>,
     /// Bytes of the certificates that are sent: all but a self-signed one at the end.
     pub bytes_sent: usize,
-    /// The highest security level that takes every key and signature of the chain, in OpenSSL's counting.
+    /// The highest of OpenSSL's security levels that accepts all keys and signatures of the chain.
     pub security_level: u8,
     pub violations: Vec<Violation>,
 }
@@ -58,7 +58,7 @@ pub struct Description {
 #[derive(Clone, Debug, Serialize)]
 pub struct Certificate {
     pub kind: &'static str,
-    /// Version as people count.
+    /// Version, from 1.
     pub version: i32,
     pub subject: String,
     pub issuer: String,
@@ -77,15 +77,15 @@ pub struct Certificate {
     /// In the certificate's order.
     pub extensions: Vec<Extension>,
     pub bytes: usize,
-    /// Where the bytes go; they sum to `bytes`. Empty where the certificate is not in DER.
+    /// Sizes of the parts, which sum to `bytes`; empty if the certificate is not DER.
     pub parts: Vec<Part>,
-    /// SHA-256 of the whole, hexadecimal.
+    /// SHA-256 of the certificate, hexadecimal.
     pub fingerprint: String,
 }
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Key {
-    /// A suite's name for it, else its kind and size.
+    /// Its name in suite names, or else its kind and size.
     pub name: String,
     pub has_suite_name: bool,
     /// Length in bits, as its kind counts.
@@ -98,9 +98,9 @@ pub struct Key {
 #[derive(Clone, Debug, Serialize)]
 pub struct Signature {
     pub algorithm: String,
-    /// The digest in it, where it has one of its own choice.
+    /// The digest, if the algorithm has no fixed one.
     pub digest: Option<String>,
-    /// Bytes without wrapping.
+    /// Bytes without tag and length.
     pub bytes: usize,
     pub security_bits: u32,
 }
@@ -117,11 +117,11 @@ pub enum InspectError {
     Unreadable { path: PathBuf, place: usize, what: &'static str },
 }
 
-/// Describes the certificates of a file. `key_path` is the file of the private key, `ca_path` that of the roots that the
-/// peer trusts; without it the peer is taken to trust the issuer of the last certificate.
+/// Describes the certificates of a file. `key_path` is the file of the private key, `ca_path` that of the roots that
+/// the peer trusts; without it, the peer is assumed to trust the issuer of the last certificate.
 ///
 /// # Errors
-/// [`InspectError`] where a file can't be read; what is readable and wrong is among the violations.
+/// [`InspectError`] if a file cannot be read; errors in readable certificates are among the violations.
 pub fn describe(
     path: &Path,
     key_path: Option<&Path>,
@@ -141,7 +141,7 @@ pub fn describe(
         .map_err(|(place, what)| InspectError::Unreadable { path: path.into(), place: place + 1, what })
 }
 
-/// Place and cause where a certificate can't be described.
+/// Index of a certificate that cannot be described, and the cause.
 type Unreadable = (usize, &'static str);
 
 fn describe_chain(
@@ -192,7 +192,7 @@ fn holds(certificate: &X509Ref, key: &PKeyRef<Private>) -> bool {
     certificate.public_key().is_ok_and(|public| public.public_eq(key))
 }
 
-/// The keys part of a suite's name: the path's keys, ended by a root's, as `kind` finds and `name` writes them.
+/// The keys part of a suite name of `protocol`: the types (`kind`) of the path's keys, then that of the root's key.
 pub fn keys_name<C: order::Link>(
     certificates: &[C],
     path: &[usize],
@@ -267,7 +267,7 @@ fn describe_signature(certificate: &X509) -> Signature {
     let info = ffi::signature_info(certificate);
     let digest = info.as_ref().filter(|info| info.digest != Nid::UNDEF);
     Signature {
-        // Some algorithms have no name in OpenSSL's tables; their number says it all the same.
+        // Algorithms without a name in OpenSSL's tables are given by their object identifier.
         algorithm: object.nid().long_name().map_or_else(|_| object.to_string(), str::to_owned),
         digest: digest.and_then(|info| info.digest.long_name().ok().map(str::to_owned)),
         bytes: certificate.signature().as_slice().len(),

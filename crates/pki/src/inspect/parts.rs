@@ -1,4 +1,4 @@
-//! Where the bytes of a certificate go.
+//! The sizes of a certificate's parts.
 
 use crate::ffi;
 use crate::name;
@@ -7,7 +7,7 @@ use openssl::x509::X509Extension;
 use serde::Serialize;
 use x509_cert::der::{self, Decode, Encode, Header, Reader, SliceReader, Tag, asn1::ObjectIdentifier};
 
-/// A part of a certificate, wrapping included.
+/// A part of a certificate, including its tag and length.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Part {
     pub name: String,
@@ -16,16 +16,16 @@ pub struct Part {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Extension {
-    /// OpenSSL's name, else the object identifier.
+    /// OpenSSL's name, or else the object identifier.
     pub name: String,
     pub oid: String,
-    /// Whether who doesn't know it must refuse the certificate.
+    /// Whether a peer that does not know it must reject the certificate.
     pub critical: bool,
-    /// Whether OpenSSL's verification knows what to do with it.
+    /// Whether OpenSSL's verification supports it.
     pub is_understood: bool,
-    /// Wrapping included.
+    /// Including tags and lengths.
     pub bytes: usize,
-    /// As OpenSSL prints it, in one line; where it doesn't know how, its length.
+    /// As OpenSSL prints it, in one line; its length if OpenSSL cannot print it.
     pub value: String,
 }
 
@@ -35,7 +35,7 @@ struct Piece<'a> {
     content: &'a [u8],
 }
 
-/// The pieces that follow one another.
+/// The consecutive DER values.
 fn pieces(bytes: &[u8]) -> der::Result<Vec<Piece<'_>>> {
     let mut reader = SliceReader::new(bytes)?;
     let mut pieces = Vec::new();
@@ -50,7 +50,7 @@ fn pieces(bytes: &[u8]) -> der::Result<Vec<Piece<'_>>> {
 
 /// The parts of a certificate, which sum to its length, and its extensions one by one.
 ///
-/// `None` if it is not DER, which OpenSSL tolerates.
+/// `None` if it is not DER: OpenSSL also accepts other encodings.
 pub(super) fn parts(certificate: &[u8]) -> Option<(Vec<Part>, Vec<Extension>)> {
     walk(certificate).ok().flatten()
 }
@@ -65,7 +65,7 @@ fn walk(certificate: &[u8]) -> der::Result<Option<(Vec<Part>, Vec<Extension>)>> 
     let mut extensions = Vec::new();
     let mut wrapping = outer.bytes - outer.content.len() + signed.bytes - signed.content.len();
     let mut add = |name: &str, bytes: usize| parts.push(Part { name: name.into(), bytes });
-    // The version is left out in certificates of version 1; what follows has a fixed order (RFC 5280, section 4.1).
+    // Certificates of version 1 contain no version; the other fields have a fixed order (RFC 5280, section 4.1).
     let names =
         ["serial number", "signature algorithm (signed)", "issuer", "validity", "subject", "public key"];
     let mut plain = names.iter();
@@ -122,7 +122,7 @@ fn extension(piece: &Piece<'_>) -> der::Result<Option<Extension>> {
     }))
 }
 
-/// The value of an extension in one line; `None` where OpenSSL can't print it.
+/// The value of an extension in one line; `None` if OpenSSL cannot print it.
 fn readable(extension: &X509Extension) -> Option<String> {
     let printed = ffi::print_extension(extension)?;
     let lines: Vec<_> = printed.lines().map(str::trim).filter(|line| !line.is_empty()).collect();

@@ -1,4 +1,4 @@
-//! What a peer would refuse about a chain.
+//! Violations for which a peer would reject a chain.
 
 use super::{Certificate, Criteria, Key, LEVEL_BITS, holds};
 use crate::credentials::Format;
@@ -12,16 +12,15 @@ use openssl::x509::X509;
 use serde::Serialize;
 use shakedown_trace::Side;
 
-/// Why a peer refuses.
+/// Why a peer rejects a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
     Expired,
-    /// Its time has not come.
     NotYetValid,
     /// The certificates are not in the order of issue, leaf first.
     WrongOrder,
-    /// Some have nothing to do with the leaf.
+    /// A certificate is not on the path from the leaf.
     Unrelated,
     /// The issuer's certificate is neither in the chain nor trusted.
     IssuerMissing,
@@ -29,11 +28,11 @@ pub enum Reason {
     BadSignature,
     /// The private key is not that of the leaf.
     KeyMismatch,
-    /// A certificate that may not issue has issued another.
+    /// A certificate that may not issue certificates has issued another.
     IssuerIsNoCa,
     /// More certificates below an issuer than it allows.
     PathTooLong,
-    /// No name where peers look for names today.
+    /// No DNS name or address among the subject alternative names.
     NoAlternativeName,
     WrongName,
     /// The certificate may not be used on this side.
@@ -45,13 +44,13 @@ pub enum Reason {
     UnknownCriticalExtension,
 }
 
-/// One thing that a peer would refuse.
+/// One violation for which a peer would reject the chain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Violation {
     pub reason: Reason,
-    /// Place of the certificate in the file; none where it is about all.
+    /// Index of the certificate in the file; `None` if it concerns the whole chain.
     pub place: Option<usize>,
-    /// What exactly, in one line, and what would be right.
+    /// The details, and what would be accepted, in one line.
     pub detail: String,
 }
 
@@ -61,15 +60,15 @@ pub(super) struct Chain<'a> {
     pub right_order: &'a [usize],
     pub key: Option<&'a PKey<Private>>,
     pub anchors: &'a [X509],
-    /// The key of the trusted root that the path ends with, where it is not in the file.
+    /// The key of the trusted root that issued a certificate of the path, if known.
     pub anchor_key: Option<Key>,
     pub format: Format,
 }
 
-/// Everything that a peer would refuse, the chain's order first.
+/// All violations, those of the order first.
 pub(super) fn violations(chain: &Chain<'_>, criteria: &Criteria) -> Vec<Violation> {
     let mut list = Vec::new();
-    // An archive has no order of its own.
+    // The certificates of an archive have no order.
     let has_order = chain.format != Format::Pkcs12;
     path(chain.certificates, chain.right_order, chain.anchors, has_order, &mut list);
     for (height, &place) in chain.right_order.iter().enumerate() {
@@ -88,7 +87,7 @@ pub(super) fn violations(chain: &Chain<'_>, criteria: &Criteria) -> Vec<Violatio
         if height > 0 {
             issuing(certificate, &mut add);
         }
-        // How many it has below itself on the path, the leaf aside.
+        // Number of certificates below it on the path, without the leaf.
         let between = height.saturating_sub(1);
         let most = certificate.pathlen().and_then(|most| usize::try_from(most).ok());
         if let Some(most) = most.filter(|most| between > *most) {
@@ -106,7 +105,7 @@ pub(super) fn violations(chain: &Chain<'_>, criteria: &Criteria) -> Vec<Violatio
     list
 }
 
-/// What a peer would refuse about the order of the certificates of a file, if it has one, and about where the path ends.
+/// Violations of the order of a file's certificates, if it has one, and of the end of the path.
 pub fn path<C: Link>(
     certificates: &[C],
     right_order: &[usize],
@@ -136,7 +135,7 @@ pub fn path<C: Link>(
             let issuer = issuer.subject();
             (Reason::BadSignature, format!("the signature does not verify under the key of '{issuer}'"))
         }
-        // What the peer trusts is unknown: it may be the issuer of the last.
+        // The peer's trusted roots are unknown: one may be the issuer of the last certificate.
         _ if anchors.is_empty() => return,
         _ => {
             let detail = format!("issued by '{}', which is neither in the chain nor trusted", last.issuer());
@@ -146,7 +145,7 @@ pub fn path<C: Link>(
     list.push(Violation { reason, place: Some(place), detail });
 }
 
-/// What a peer would refuse about a certificate's dates.
+/// Violations of a certificate's dates.
 pub fn dates<C: Link>(certificate: &C, now_unix_s: i64, add: &mut impl FnMut(Reason, String)) {
     let Some((from_s, to_s)) = certificate.validity_s() else { return };
     if now_unix_s > to_s {
@@ -156,14 +155,14 @@ pub fn dates<C: Link>(certificate: &C, now_unix_s: i64, add: &mut impl FnMut(Rea
     }
 }
 
-/// What a peer would refuse about a certificate that has issued another.
+/// Violations by a certificate that has issued another.
 pub fn issuing<C: Link>(certificate: &C, add: &mut impl FnMut(Reason, String)) {
     if let Some(why) = certificate.is_no_issuer() {
         add(Reason::IssuerIsNoCa, format!("has issued another, and {why}"));
     }
 }
 
-/// What a security level wants.
+/// The security level, and the bits that it requires.
 fn wanted_bits(criteria: &Criteria) -> (usize, u32) {
     let level = usize::from(criteria.security_level).min(LEVEL_BITS.len() - 1);
     (level, LEVEL_BITS[level])
@@ -222,7 +221,7 @@ fn leaf(chain: &Chain<'_>, criteria: &Criteria, list: &mut Vec<Violation>) {
     }
 }
 
-/// The highest security level that takes every key and signature of a path and the key that it is rooted in.
+/// The highest security level that accepts all keys and signatures of a path, including its root's key.
 pub(super) fn highest_level(described: &[Certificate], path: &[usize], anchor_key: Option<&Key>) -> u8 {
     let weakest = path.iter().map(|place| {
         let certificate = &described[*place];

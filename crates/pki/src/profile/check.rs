@@ -1,4 +1,4 @@
-//! What is right in a profile, beyond what its types say.
+//! Checks of a profile beyond its types.
 
 use super::{Profile, Role};
 use crate::date;
@@ -9,7 +9,7 @@ use shakedown_trace::suite::KeyType;
 use x509_cert::der::asn1::ObjectIdentifier;
 
 impl Profile {
-    /// Checks what the types leave open.
+    /// Checks values that the types do not restrict.
     pub(crate) fn check(&self, origin: &str) -> Result<(), PkiError> {
         let check = Check { origin };
         if let Some(keys) = &self.keys {
@@ -35,7 +35,7 @@ impl Profile {
     }
 }
 
-/// Checks that know where the values came from.
+/// Checks whose errors name the origin of the values.
 struct Check<'a> {
     origin: &'a str,
 }
@@ -138,7 +138,7 @@ impl Check<'_> {
     }
 }
 
-/// Attribute and value of `CN=value`; `None` where OpenSSL would not put it into a name.
+/// Attribute and value of `CN=value`; `None` if OpenSSL rejects them in a name.
 pub(crate) fn attribute_of_name(text: &str) -> Option<(&str, &str)> {
     let (attribute, value) = text.split_once('=')?;
     if attribute.contains('\0') || value.is_empty() {

@@ -1,4 +1,4 @@
-//! Certificate profiles: what a certificate holds besides its key.
+//! Certificate profiles: the content of certificates apart from their keys.
 
 mod check;
 
@@ -15,8 +15,7 @@ use std::path::Path;
 
 const LAB: &str = include_str!("../../profiles/lab.toml");
 
-/// Every profile that comes with the product, by name: the laboratory's own, and the shapes of chains that public
-/// authorities issue.
+/// The included profiles by name: the laboratory's own, and typical chains of public CAs.
 const SHIPPED: [(&str, &str); 6] = [
     ("lab", LAB),
     ("style-automated", include_str!("../../profiles/style-automated.toml")),
@@ -26,12 +25,12 @@ const SHIPPED: [(&str, &str); 6] = [
     ("style-many-names", include_str!("../../profiles/style-many-names.toml")),
 ];
 
-/// What the certificates of a chain hold besides their keys. Read from TOML; see `profiles/lab.toml`.
+/// The content of a chain's certificates apart from their keys, read from TOML; see `profiles/lab.toml`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
     pub name: String,
-    /// The keys of the chains that it is usually seen with, leaf first and root last: `p256@rsa2048@rsa4096`.
+    /// The usual keys of chains with this profile, leaf first and root last: `p256@rsa2048@rsa4096`.
     #[serde(default)]
     pub keys: Option<String>,
     /// First day of validity, `YYYY-MM-DD`, midnight UTC.
@@ -45,7 +44,7 @@ pub struct Profile {
     pub digest: Digests,
     /// The self-signed end of the chain.
     pub root: Role,
-    /// Between root and leaf, nearest to the leaf first; the last serves for all that are further away.
+    /// Between root and leaf, nearest to the leaf first; the last is also used for all that are farther away.
     #[serde(rename = "intermediate")]
     pub intermediates: Vec<Role>,
     pub server: Role,
@@ -83,29 +82,27 @@ pub struct Role {
     pub days: Option<u32>,
     pub serial_bytes: Option<u8>,
     pub basic_constraints: Option<BasicConstraints>,
-    /// What the key may be used for.
     pub key_usage: Option<KeyUsage>,
-    /// What the certificate may be used for.
     pub extended_key_usage: Vec<ExtendedUsage>,
     /// `dns:…`, `ip:…`, `uri:…`, `email:…`.
     pub subject_alternative_names: Vec<String>,
-    /// A digest of the key, to find the certificate by.
+    /// Includes a digest of the certificate's key.
     pub subject_key_identifier: bool,
-    /// The issuer's, where the issuer has one.
+    /// Includes the issuer's key identifier, if the issuer has one.
     pub authority_key_identifier: bool,
-    /// Where revocation can be asked for.
+    /// URLs of OCSP responders.
     pub ocsp_urls: Vec<String>,
-    /// Where the issuer's certificate lies.
+    /// URLs of the issuer's certificate.
     pub ca_issuers_urls: Vec<String>,
-    /// Where revocation lists lie.
+    /// URLs of revocation lists.
     pub crl_urls: Vec<String>,
-    /// Under what rules it was issued.
+    /// Policies under which the certificate was issued.
     pub policies: Vec<Policy>,
-    /// How many entries of Certificate Transparency logs; of the right shape, unsigned.
+    /// Number of Certificate Transparency timestamps; their format is correct, their signatures are random numbers.
     pub signed_certificate_timestamps: u8,
-    /// Extensions of which only the bytes count.
+    /// Extensions with pseudorandom content.
     pub opaque: Vec<Opaque>,
-    /// A self-signed certificate of the same name and key exists besides: the peer may trust that one instead.
+    /// There is also a self-signed certificate with the same name and key, which a peer may trust instead.
     pub cross_signed: bool,
 }
 
@@ -119,7 +116,7 @@ pub struct BasicConstraints {
     pub path_length: Option<u8>,
 }
 
-/// The extension of that name. A certificate gets the usages that its key can serve.
+/// The key usage extension. A certificate gets only the usages that its kind of key supports.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KeyUsage {
@@ -157,7 +154,7 @@ pub enum ExtendedUsage {
     OcspSigning,
 }
 
-/// A certificate policy, with the address of its statement where it gives one.
+/// A certificate policy, optionally with the URL of its statement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Policy {
@@ -166,12 +163,12 @@ pub struct Policy {
     pub cps: Option<String>,
 }
 
-/// An extension of N bytes.
+/// An extension with `bytes` pseudorandom bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Opaque {
     pub oid: String,
-    /// Whether a peer that doesn't know it must refuse the certificate.
+    /// Whether a peer that does not know it must reject the certificate.
     #[serde(default)]
     pub critical: bool,
     pub bytes: u16,
@@ -185,12 +182,12 @@ impl Default for Profile {
 }
 
 impl Profile {
-    /// The names of the profiles that come with the product.
+    /// The names of the included profiles.
     pub fn names() -> impl Iterator<Item = &'static str> {
         SHIPPED.iter().map(|row| row.0)
     }
 
-    /// A profile that comes with the product, with the text that it is read from.
+    /// An included profile, and its TOML text.
     pub fn named(name: &str) -> Result<(Self, &'static str), PkiError> {
         let row = SHIPPED.iter().find(|row| row.0 == name).ok_or_else(|| PkiError::UnknownProfile {
             name: name.into(),
@@ -199,7 +196,7 @@ impl Profile {
         Ok((Self::parse(row.1, name)?, row.1))
     }
 
-    /// A profile by name, else from the file of that path (a text with a `/` or ending in `.toml`).
+    /// A profile by name, or from a file if the argument is a path (it contains `/` or ends in `.toml`).
     pub fn find(name_or_path: &str) -> Result<Self, PkiError> {
         if name_or_path.contains('/') || name_or_path.ends_with(".toml") {
             return Self::load(Path::new(name_or_path));
@@ -207,7 +204,7 @@ impl Profile {
         Self::named(name_or_path).map(|(profile, _)| profile)
     }
 
-    /// The keys of the chains that the profile is usually seen with, leaf first and root last; none where it says none.
+    /// The usual keys of chains with this profile, leaf first and root last; empty if it names none.
     pub fn usual_keys(&self) -> Vec<KeyType> {
         let names = self.keys.iter().flat_map(|keys| keys.split('@'));
         names.filter_map(KeyType::from_name).collect()
@@ -219,13 +216,13 @@ impl Profile {
         Self::parse(&text, &path.display().to_string())
     }
 
-    /// Reads a profile from a text; `origin` is what errors call it.
+    /// Reads a profile from a text; `origin` is its name in errors.
     pub fn parse(text: &str, origin: &str) -> Result<Self, PkiError> {
         let profile: Self = toml::from_str(text).map_err(|error| PkiError::ProfileSyntax {
             origin: origin.into(),
             line: error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1),
             detail: match error.message() {
-                // The reader has a bound of its own, in several wordings that do not explain it.
+                // The TOML parser limits nesting, and reports it in several messages that do not explain it.
                 deep if deep.contains("recurs") => {
                     "nested too deep; accepted: tables and lists as in a profile".into()
                 }
@@ -236,7 +233,7 @@ impl Profile {
         Ok(profile)
     }
 
-    /// The certificate at a place of a side's chain of N: `level` counts from the leaf, which is 0.
+    /// The role of the certificate at `level` (the leaf is 0) of a side's chain of `length` certificates.
     pub fn role(&self, side: Side, level: usize, length: usize) -> &Role {
         match (level, side) {
             (0, Side::Server) => &self.server,
@@ -258,9 +255,9 @@ impl Profile {
         (start_s, start_s + i64::from(role.days.unwrap_or(self.days)) * date::DAY_S)
     }
 
-    /// A digest of everything that the certificates hang on.
+    /// A digest of everything on which the certificates depend.
     pub fn digest(&self) -> [u8; 32] {
-        // Serialising what was just read can't fail; were it to, all such profiles would share a folder.
+        // Serialising a parsed profile cannot fail; if it did, all such profiles would share a folder.
         openssl::sha::sha256(&serde_json::to_vec(self).unwrap_or_default())
     }
 }

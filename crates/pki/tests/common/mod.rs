@@ -1,4 +1,4 @@
-//! What the tests of this folder share.
+//! Helpers for the tests of this folder.
 #![allow(dead_code, clippy::unwrap_used)] // each test uses some
 
 use openssl::x509::X509;
@@ -43,7 +43,7 @@ pub fn criteria(side: Side) -> Criteria {
     Criteria { now_unix_s: NOW, security_level: 1, host: None, side }
 }
 
-/// Runs the system's `openssl`; gives its exit and everything it said.
+/// Runs the system's `openssl`; returns whether it succeeded, and its output.
 pub fn openssl(folder: &Path, arguments: &[&str]) -> (bool, String) {
     let output = Command::new("openssl").args(arguments).current_dir(folder).output().unwrap();
     let said = [output.stdout, output.stderr].concat();

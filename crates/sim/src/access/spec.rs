@@ -47,7 +47,7 @@ pub struct CellSpec {
 pub enum EntrySpec {
     /// By preambles at opportunities.
     RandomAccess(RandomAccessSpec),
-    /// By a channel of its own, if one is free.
+    /// By a channel for each client, if one is free.
     Circuits(CircuitsSpec),
 }
 

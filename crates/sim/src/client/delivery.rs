@@ -132,7 +132,7 @@ impl Client<'_> {
         }
     }
 
-    /// Delivers a packet. `admits`: what the server has room for.
+    /// Delivers a packet. `admits`: whether the server has room for a connection or a handshake.
     pub fn deliver<const NETWORK: bool>(
         &mut self,
         now: Ns,
@@ -204,7 +204,7 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// True if this packet would begin a connection at a server with this room.
+    /// True if this packet begins a connection, and the server has room for it.
     pub fn opens(&self, in_flight: &InFlight, admits: Admits) -> bool {
         match &self.transport {
             Transport::Stream(ends) => {

@@ -119,7 +119,7 @@ pub(crate) struct Client<'a> {
     pub slot: u32,
     pub number: u64,
     pub class: u16,
-    /// Its handshake, and what this attempt comes to: the same, or up to an alert.
+    /// Its handshake, and that of this attempt: the same, or the variant with an alert.
     pub handshake: &'a Plan,
     pub plan: &'a Plan,
     pub counted: bool,

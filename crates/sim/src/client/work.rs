@@ -1,4 +1,4 @@
-//! A side's work: how long it takes, and what the side then sends.
+//! A side's work: its duration, and the messages that the side then sends.
 
 use super::{Accepted, Body, Client, Handed, Shared, Transport, side};
 use crate::handshake::{Step, records, written};

@@ -124,7 +124,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         self.load.in_system -= 1;
         self.sojourn_ns += u128::from(sojourn.0);
         if self.scenario.server.discipline == Discipline::Ps {
-            // Under sharing, the wait is the time by which service took longer than on a worker of its own.
+            // Under sharing, the wait is the sojourn time minus the service time on one worker alone.
             self.has_waited(&job, sojourn.since(job.served));
         }
         self.jobs.forget(id);

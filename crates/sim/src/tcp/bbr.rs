@@ -14,7 +14,7 @@ const HIGH_GAIN: u64 = UNIT * 2885 / 1000 + 1;
 const DRAIN_GAIN: u64 = UNIT * 1000 / 2885;
 const WINDOW_GAIN: u64 = 2 * UNIT;
 const CYCLE: [u64; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
-/// Delivery rates are packets a microsecond, scaled by 2^24.
+/// Delivery rates are in packets per microsecond, scaled by 2^24.
 const RATE_SHIFT: u32 = 24;
 const RATE_ROUNDS: u32 = 10;
 const MIN_ROUND_TRIP_LIFE: Ns = Ns::from_s(10);
@@ -127,7 +127,7 @@ pub(super) struct Bbr {
 }
 
 impl Bbr {
-    /// A connection that has just been established with a window and a round trip.
+    /// The state of a connection that has just been established, with its window and round-trip time.
     pub fn new(now: Ns, window: u32, round_trip_us: Option<u64>, segment_bytes: u32) -> Self {
         let mut bbr = Self {
             segment_bytes: u64::from(segment_bytes),
@@ -174,14 +174,14 @@ impl Bbr {
         bbr
     }
 
-    // What the sender reports.
+    // Calls by the sender.
 
     /// The application writes while so little is queued that the path does not limit the sender.
     pub fn application_limited(&mut self, in_flight: u32) {
         self.limited_until = (self.delivered + in_flight).max(1);
     }
 
-    /// Segments are sent for the first time, in one packet of N bytes; nothing was in flight before `first`.
+    /// Segments are sent for the first time, in one packet of N bytes. `first`: no other segment is in flight.
     pub fn sent(&mut self, now: Ns, ends: impl Iterator<Item = u32>, bytes: u32, first: bool) {
         let at = now.max(self.next_send);
         if first {

@@ -19,7 +19,7 @@ pub struct TcpConfig {
     pub nagle: bool,
     /// Time that is added to the timers of probes and of reordering: 2 ms since Linux 6.7, two jiffies before.
     pub timer_floor_us: u32,
-    /// Jiffies a second.
+    /// Jiffies per second.
     pub hz: u32,
     /// Both ends are on one machine, as in a test bed of network namespaces, and their timers use one clock.
     pub one_clock: bool,

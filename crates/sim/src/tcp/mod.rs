@@ -1,4 +1,4 @@
-//! TCP as Linux 6.18 does it, without I/O: packets and times in, packets and a deadline out.
+//! TCP as in Linux 6.18, without I/O: its inputs are packets and times, its outputs packets and a deadline.
 //!
 //! One [`Tcp`] is one end of one connection. It handles counts of bytes, not bytes: a write is a count, and so is the
 //! data received in order ([`Tcp::received`]). A simulator of recorded handshakes therefore needs no buffers; a
@@ -415,7 +415,7 @@ impl Tcp {
         (self.sent, self.sacked, self.lost, self.resent) = (0, 0, 0, 0);
     }
 
-    /// First round of recovery: sends as much as is delivered; its end restores the window. True if it must not grow.
+    /// A packet without data that acknowledges the received data.
     fn bare(&self, now: Ns, config: &TcpConfig) -> Packet {
         let (stamp, echo) = if config.timestamps { (stamp(now), self.stamp_to_echo) } else { (0, 0) };
         Packet { flags: ACK, seq: self.next, ack: self.received, stamp, echo, ..Packet::default() }

@@ -41,7 +41,7 @@ impl Tcp {
         self.push(now, config, out);
     }
 
-    /// Sends what the window allows.
+    /// Sends segments as the window allows.
     pub(super) fn push(&mut self, now: Ns, config: &TcpConfig, out: &mut Vec<Packet>) {
         if self.state != State::Established || self.sent as usize == self.queue.len() {
             return;

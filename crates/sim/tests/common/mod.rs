@@ -25,7 +25,7 @@ pub fn message(from: Sender, name: &str, bytes: u32, flight: u32, unit: u32) -> 
     }
 }
 
-/// The share of values up to and including one, to within a bucket.
+/// The share of values that are at most `value`, to within a bucket.
 pub fn share_up_to(times: &Histogram, value: u64) -> f64 {
     let below: u64 = times.buckets().filter(|(least, ..)| *least <= value).map(|(.., count)| count).sum();
     below as f64 / times.count() as f64
@@ -35,7 +35,7 @@ pub fn bearer(text: &str) -> BearerSpec {
     serde_json::from_str(text).expect("a bearer")
 }
 
-/// No link at all.
+/// No delay and no loss.
 pub fn instant() -> BearerSpec {
     bearer(r#"{"up_bits_per_s": null, "down_bits_per_s": null, "traversal_s": 0}"#)
 }
@@ -52,7 +52,7 @@ pub fn handshake(transport: TransportKind, messages: Vec<PricedMessage>) -> Pric
     }
 }
 
-/// TLS 1.3 with a chain: flights as OpenSSL sends them, about 0.35 kB beside the chain.
+/// TLS 1.3 with a chain: flights as OpenSSL sends them, about 0.35 kB and the chain.
 pub fn tls13(chain_bytes: u32) -> PricedHandshake {
     use Sender::{Client, Server};
     let mut handshake = handshake(
@@ -71,7 +71,7 @@ pub fn tls13(chain_bytes: u32) -> PricedHandshake {
     handshake
 }
 
-/// A request that a server serves, over nothing: a queue.
+/// A request that a server serves, without a network: a queue.
 pub fn service(time: DistributionSpec) -> PricedHandshake {
     let mut request = message(Sender::Client, "Request", 1, 1, 1);
     request.process = time;

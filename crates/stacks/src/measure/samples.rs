@@ -167,7 +167,7 @@ impl MessageSamples {
 }
 
 impl OperationSamples {
-    /// For an operation that no earlier repetition had.
+    /// The samples of an operation that no earlier repetition had.
     fn absent((side, message, primitive, _): Place, repetitions: usize) -> Self {
         let (spent, count, bytes) = (vec![0; repetitions], vec![0; repetitions], vec![0; repetitions]);
         Self { side, message, primitive, spent, count, bytes }

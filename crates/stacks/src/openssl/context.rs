@@ -52,7 +52,7 @@ pub fn begin(policy: Policy, side: Side, setup: &Setup) -> Result<SslContextBuil
             if suite.mode == Mode::Ticket {
                 setup.without_session_cache(super::NAME)?;
             }
-            // TLS 1.3 resumes only by tickets; without their content they name a session in the cache.
+            // TLS 1.3 resumes only with tickets; with this option they contain only the ID of a session in the cache.
             builder.set_options(SslOptions::NO_TICKET);
             keep_sessions_in(cache, bounded, &mut builder);
         } else if bounded && suite.is_resumption() {

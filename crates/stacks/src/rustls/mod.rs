@@ -3,14 +3,14 @@
 //! The stack is not modified. Its `CryptoProvider` is wrapped for timing (`provider`), and its messages are detected
 //! from the wrappers' calls (`marks`). Differences that affect a comparison with OpenSSL:
 //!
-//! 1. 1. In TLS 1.2 a client verifies the server's chain when it reads ServerHelloDone, together with
-//!    ServerKeyExchange's signature; in TLS 1.3 when it reads CertificateVerify, but the time is attributed to
-//!    Certificate here. 2. EncryptedExtensions to Finished (TLS 1.3) and ServerHello to ServerHelloDone (TLS 1.2) are
-//!    sent in one record: its header and tag, and the time of its protection, are attributed to the last message. 3.
-//!    aws-lc-rs decodes a peer's key inside derivation and verification: there is no `import`. 4. A resumed TLS 1.3
-//!    server derives the early traffic secret even if no early data are sent. 5. A server renews a TLS 1.2 ticket at
-//!    each resumption (RFC 5077 section 3.3 permits it): one more NewSessionTicket. 6. aws-lc has its own random number
-//!    generator, so seeds have no effect.
+//! 1. In TLS 1.2 a client verifies the server's chain when it reads ServerHelloDone, together with ServerKeyExchange's
+//!    signature; in TLS 1.3 when it reads CertificateVerify, but the time is attributed to Certificate here.
+//! 2. EncryptedExtensions to Finished (TLS 1.3) and ServerHello to ServerHelloDone (TLS 1.2) are sent in one record:
+//!    its header and tag, and the time of its protection, are attributed to the last message.
+//! 3. aws-lc-rs decodes a peer's key inside derivation and verification: there is no `import`.
+//! 4. A resumed TLS 1.3 server derives the early traffic secret even if no early data are sent.
+//! 5. A server renews a TLS 1.2 ticket at each resumption (RFC 5077 section 3.3 permits it): one more NewSessionTicket.
+//! 6. aws-lc has its own random number generator, so seeds have no effect.
 
 mod config;
 mod endpoint;

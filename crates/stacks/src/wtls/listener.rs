@@ -75,7 +75,7 @@ impl Listener for Peers {
                 EngineEvent::Established(_) | EngineEvent::Data(_) => {
                     self.latest.insert(address, connection);
                 }
-                // The end of a failed attempt, or of a connection that another has replaced, is not reported.
+                // The end of an attempt or connection is not reported if the peer's latest connection is another.
                 EngineEvent::Closed(_) => match self.latest.get(&address) {
                     Some(latest) if *latest != connection => continue,
                     _ => {

@@ -46,7 +46,7 @@ pub enum CertificateError {
     Encode(#[from] EncodeError),
 }
 
-/// A key that is trusted without a certificate. It is decoded once, when the anchor is made.
+/// A key that is trusted without a certificate. It is decoded once, when the anchor is created.
 pub struct TrustAnchor<P: Provider> {
     pub name: Identifier,
     /// The key hash, by which certificates may name the anchor instead.

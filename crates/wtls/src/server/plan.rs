@@ -115,7 +115,7 @@ pub(super) fn can_authenticate(family: KeyExchangeFamily, hash: HashAlgorithm) -
 }
 
 /// Selects the first of the client's offers that can be served, with the first common cipher suite. If clients must
-/// authenticate, other offers are ignored.
+/// authenticate, offers without client authentication are ignored.
 fn choose<P: Provider>(
     config: &ServerConfig<P>,
     hello: &ClientHello,

@@ -1,8 +1,8 @@
-//! A server's answer: what was not offered, messages too few or too many, sessions.
+//! The server's first flight: parameters that were not offered, missing and excess messages, sessions.
 
 use super::*;
 
-/// What a client says to a ServerHello with this change.
+/// The client's error and alert for a ServerHello with this change.
 fn answer_refused(configs: &Configs, change: impl FnOnce(&mut message::ServerHello)) -> (Error, Alert) {
     let script = at_client(configs);
     let bytes = body(&script.answer, H::ServerHello);
@@ -97,7 +97,7 @@ fn a_server_cannot_resume_what_was_not_offered() {
     }
 }
 
-/// A session of two sides, and they.
+/// A session of the two sides.
 fn with_session(configs: &Configs) -> Session {
     let mut pair = Pair::new(&configs.0, &configs.1, None, 77);
     pair.run();
@@ -106,7 +106,7 @@ fn with_session(configs: &Configs) -> Session {
 
 #[test]
 fn a_resumed_session_keeps_its_cipher_suite() {
-    // The client does not offer it any more: the server begins another session.
+    // The client does not offer the suite any more: the server begins another session.
     let (client, server) = certified_pair(&[RSA], ClientAuthentication::None, false, false);
     let mut server = server;
     let des = CipherSuite { bulk: BulkCipher::DesCbc, mac: MacAlgorithm::Sha };
@@ -123,7 +123,7 @@ fn a_resumed_session_keeps_its_cipher_suite() {
     let answer = body(&pair.server.poll_transmit().unwrap(), H::ServerHello);
     let answer: message::ServerHello = codec::Codec::from_bytes("ServerHello", &answer).unwrap();
     assert_ne!(answer.session_id, session.id);
-    // The server answers with another one: the client does not go along.
+    // The server selects another suite: the client rejects it.
     let script = Script::client(&configs.0, &configs.1, Some(session.clone()));
     let mut parsed: message::ServerHello =
         codec::Codec::from_bytes("ServerHello", &body(&script.answer, H::ServerHello)).unwrap();
@@ -143,7 +143,7 @@ fn a_resumed_session_keeps_its_cipher_suite() {
 fn a_resumption_that_fails_costs_no_client_its_session() {
     let configs = of(EC);
     let session = with_session(&configs);
-    // Somebody who has seen the session's name, but not its secret.
+    // An attacker who knows the session's identifier, but not its secret.
     let thief = Session { master: key_schedule::MasterSecret::from_bytes([9; 20]), ..session.clone() };
     let mut pair = Pair::new(&configs.0, &configs.1, Some(thief), 1);
     pair.run_out();

@@ -1,4 +1,4 @@
-//! Connections that are open: what an authenticated peer gets wrong, alerts, goodbyes.
+//! Open connections: errors of an authenticated peer, alerts, closing.
 
 use super::*;
 
@@ -12,7 +12,7 @@ fn connected() -> Pair {
     pair
 }
 
-/// What writes as the client of a connection does, whatever is to be written.
+/// The write state of a connection's client, for arbitrary records.
 fn forger(pair: &Pair) -> protection::RecordEncryptor {
     let session = pair.client.session().unwrap();
     let random = |from_client: bool, kind| {
@@ -39,7 +39,7 @@ fn what_an_authenticated_peer_gets_wrong_is_answered_under_protection() {
         encryptor.encrypt(&*PROVIDER, &mut datagram, content, fragment, true).unwrap();
         pair.deliver_to_server(&datagram);
     };
-    // No second handshake, no second change, nothing that is out of place: a warning each.
+    // A second handshake, a second ChangeCipherSpec and misplaced messages cause a warning each.
     deliver(&mut pair, ContentType::Handshake, &[1, 0, 0]);
     deliver(&mut pair, ContentType::Handshake, &[20, 0, 0]);
     deliver(&mut pair, ContentType::ChangeCipherSpec, &[1]);
@@ -56,7 +56,7 @@ fn what_an_authenticated_peer_gets_wrong_is_answered_under_protection() {
     assert_eq!(pair.server_events, expected);
     let protected = std::iter::from_fn(|| pair.server.poll_transmit()).all(|datagram| datagram[0] == 0xE2);
     assert!(protected);
-    // A malformed alert or message is the end.
+    // A malformed alert or message ends the connection.
     for (content, fragment) in [
         (ContentType::Alert, &[1, 90][..]),
         (ContentType::Alert, &[4, 90, 0, 0, 0, 0]),
@@ -122,7 +122,7 @@ fn a_goodbye_is_answered_and_nothing_is_received_after_it() {
 
 #[test]
 fn a_hello_request_is_ignored_in_clear_text_and_declined_under_protection() {
-    // By a client, it is out of place for anybody; it belongs to no handshake.
+    // A client must not send it either; it belongs to no handshake.
     let configs = of(EC);
     let mut pair = Pair::new(&configs.0, &configs.1, None, 1);
     for number in 0..3 {

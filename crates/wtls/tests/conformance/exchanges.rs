@@ -1,4 +1,4 @@
-//! Key exchanges: RSA blocks, points and values that are no good, signatures of other handshakes.
+//! Key exchanges: invalid RSA blocks, points and values, signatures of other handshakes.
 
 use super::*;
 
@@ -50,7 +50,7 @@ fn whatever_an_rsa_block_holds_the_outside_sees_the_same() {
     }
     assert_eq!(seen.len(), 1, "{seen:?}");
     assert!(seen.first().unwrap().contains("bad_record_mac (warning)"), "{seen:?}");
-    // A ciphertext that is no number below the modulus anybody can tell from others.
+    // Anyone can see that a ciphertext is not below the modulus.
     for body in [
         [&(size as u16).to_be_bytes()[..], &vec![0xFF; size]].concat(),
         [&(size as u16 - 1).to_be_bytes()[..], &vec![1; size - 1]].concat(),
@@ -130,7 +130,7 @@ fn degenerate_diffie_hellman_values_are_not_agreed_with() {
 
 #[test]
 fn a_full_exponent_stays_below_a_prime_that_begins_with_a_one() {
-    // 2^520 + 2^516 - 1 need not be prime: its size is what matters.
+    // 2^520 + 2^516 - 1 need not be prime: only its size matters.
     for (first, second) in [(1, 0x0F), (1, 0), (2, 0), (3, 0xFF), (0x80, 0), (0xFF, 0xFF)] {
         let mut prime = vec![0xFF; 66];
         (prime[0], prime[1]) = (first, second);

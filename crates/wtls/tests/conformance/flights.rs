@@ -1,4 +1,4 @@
-//! Flights: messages that are missing, repeated, out of place, or not what they should be.
+//! Flights: messages that are missing, repeated, misplaced or malformed.
 
 use super::*;
 
@@ -20,7 +20,7 @@ fn a_server_is_not_begun_with_anything_but_a_hello() {
         let alert = pair.server.poll_transmit().unwrap();
         let expected = Alert::critical(D::NoConnection);
         assert_eq!(alert, plain_alert(u16::MAX, expected, Checksum::of(&records(&datagram)[0])));
-        // The hello that comes then is answered.
+        // A ClientHello after that gets a response.
         pair.deliver_to_server(&hello);
         assert!(pair.server.poll_transmit().is_some());
     }
@@ -35,7 +35,7 @@ fn a_client_is_not_begun_with_anything_but_a_server_hello() {
         assert!(unexpected(&error), "{error}");
         assert_eq!(alert, Alert::fatal(D::UnexpectedMessage));
     }
-    // What is the end of no flight may be the beginning of one that is on its way in parts.
+    // An incomplete flight gets no alert, because the rest of it may follow.
     let mut pair = at_client(&configs).pair;
     for datagram in [
         plain(ContentType::ChangeCipherSpec, 0, &[1]),
@@ -111,7 +111,7 @@ fn a_second_hello_in_the_midst_of_a_flight_is_out_of_place() {
 #[test]
 fn finished_without_change_cipher_spec_or_in_clear_text_finishes_nothing() {
     let configs = of(RSA);
-    // Without ChangeCipherSpec it is the end of no flight.
+    // Without ChangeCipherSpec the flight is incomplete.
     let mut script = at_server(&configs);
     let mut all = records(&script.last);
     all.remove(1);
@@ -120,7 +120,7 @@ fn finished_without_change_cipher_spec_or_in_clear_text_finishes_nothing() {
     let last = script.last.clone();
     script.pair.deliver_to_server(&last);
     assert!(script.pair.server.is_open());
-    // In clear text it stands where the protected one should.
+    // An unencrypted Finished in place of the protected one.
     let script = at_server(&configs);
     let mut all = records(&script.last);
     all.insert(2, handshake(9, H::Finished, &[0; 12]));

@@ -1,8 +1,8 @@
-//! What a ClientHello offers, lacks, or gets wrong.
+//! ClientHello: offers, missing fields and errors.
 
 use super::*;
 
-/// What a server says to a hello with this body.
+/// The body of ServerHello after a changed ClientHello, or the server's error and alert.
 fn hello_answered(
     configs: &Configs,
     change: impl FnOnce(&mut message::ClientHello),
@@ -83,7 +83,7 @@ fn a_hello_that_is_malformed_in_any_place_is_a_decode_error() {
     let good = body(&hello, H::ClientHello);
     let mut cases: Vec<Vec<u8>> = (0..good.len()).map(|length| good[..length].to_vec()).collect();
     cases.push([&good[..], &[0]].concat());
-    // A session name of nine bytes; an odd number of bytes of cipher suites; an unassigned mode.
+    // A session identifier of nine bytes; an odd number of bytes of cipher suites; an unassigned mode.
     cases.push([&good[..17], &[9; 10], &good[18..]].concat());
     let end = good.len();
     let mut odd = good.clone();

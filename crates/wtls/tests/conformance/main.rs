@@ -1,8 +1,8 @@
 //! Cases of conformance suites for TLS and DTLS (tlsfuzzer's scripts, TLS-Anvil's tests) that apply to
-//! WTLS and stand in no other file. `docs/validation/wtls-conformance.md` has the whole list.
+//! WTLS and are in no other file. `docs/validation/wtls-conformance.md` lists all cases.
 //!
-//! Where those suites want a fatal alert and the end of the connection, the alert is sent here too, but
-//! the handshake goes on: anybody could have sent the datagram, and the genuine one still does.
+//! Where those suites require a fatal alert and the end of the connection, the engine also sends the alert, but
+//! the handshake continues: the datagram may be forged, and the genuine one is still accepted.
 
 #![allow(clippy::unwrap_used)]
 

@@ -14,12 +14,12 @@ fn every_length_field_of_every_message_is_checked() {
             for changed in [[&good[..], &[0]].concat(), good[..good.len() - 1].to_vec(), Vec::new()] {
                 let datagram = with_body(&script.last, kind, &changed);
                 let (error, alert) = at_server(&configs).server_rejects(&datagram);
-                // An RSA ciphertext may go without its length, so another length is another form.
+                // An RSA ciphertext may lack its length field, so another length may be parsed in this form.
                 let ciphertext = matches!(error, Error::Crypto(crypto::CryptoError::BadCiphertext));
                 assert!(matches!(error, Error::Malformed(_)) || ciphertext, "{kind}: {error}");
                 assert_eq!(alert, error.alert(), "{kind}");
             }
-            // The length of the message itself, against that of its record.
+            // The message's length field does not match that of its record.
             let fragment = [&[kind.number(), 0, 1][..], &good].concat();
             let datagram = with_fragment(&script.last, kind, &fragment);
             let (error, _) = at_server(&configs).server_rejects(&datagram);
@@ -73,7 +73,7 @@ fn records_of_unknown_types_are_ignored_wherever_they_stand() {
     let mut pair = Pair::new(&configs.0, &configs.1, None, 1);
     for _ in 0..4 {
         while let Some(datagram) = pair.client.poll_transmit() {
-            // A hello is recognised as the first record.
+            // A ClientHello is recognised only in the first record.
             let datagram = if pair.server.is_idle() { datagram } else { surround(&datagram) };
             pair.deliver_to_server(&datagram);
         }

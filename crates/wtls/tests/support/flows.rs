@@ -2,14 +2,14 @@
 
 use super::*;
 
-/// A way to become connected.
+/// A kind of handshake.
 #[derive(Clone)]
 pub struct Flow {
     pub name: &'static str,
     pub client: Arc<ClientConfig<OpenSsl>>,
     pub server: Arc<ServerConfig<OpenSsl>>,
     pub session: Option<Session>,
-    /// Whether anybody can be a client.
+    /// Whether a client needs no secret.
     pub open_to_all: bool,
 }
 
@@ -51,7 +51,7 @@ pub static FLOWS: LazyLock<Vec<Flow>> = LazyLock::new(|| {
     let secret = || SharedSecret { identifier: identifier.clone(), secret: vec![7; 16].into() };
     client.shared_secrets.push(secret());
     server.shared_secrets.push(secret());
-    // Who does not know the secret is no client.
+    // A client must know the secret.
     let mut shared = flow("shared_secret", (client, server));
     shared.open_to_all = false;
     flows.push(shared);
@@ -60,7 +60,7 @@ pub static FLOWS: LazyLock<Vec<Flow>> = LazyLock::new(|| {
     first.run();
     (resumed.name, resumed.session) = ("resumed", first.client.session().cloned());
     assert!(resumed.session.is_some());
-    // And one that the server does not know any more.
+    // A session that the server no longer stores.
     let mut forgotten = flows[5].clone();
     let mut other = Pair::new(&resumed.client, &resumed.server, None, 78);
     other.run();

@@ -1,4 +1,4 @@
-//! A environment for the tests: keys and certificates made from a seed, a link of one's own, a clock.
+//! The environment of the tests: keys and certificates from a seed, a link, a clock.
 
 #![allow(dead_code, clippy::unwrap_used)]
 
@@ -51,7 +51,7 @@ impl crypto::Random for Seeded {
     }
 }
 
-/// Notes every announcement.
+/// Records the calls of the observer.
 #[derive(Default, Clone)]
 pub struct Log(pub Vec<String>);
 
@@ -100,7 +100,7 @@ pub enum Kind {
     Ec(Curve),
 }
 
-/// RSA keys are slow to make, so each size is made once per use and process.
+/// The generation of RSA keys is slow, so each key is generated once per process.
 pub fn rsa_der(bits: u32, index: usize) -> Vec<u8> {
     type Keys = std::collections::HashMap<(u32, usize), Vec<u8>>;
     static KEYS: LazyLock<std::sync::Mutex<Keys>> = LazyLock::new(Default::default);
@@ -251,7 +251,7 @@ pub fn anonymous_pair(offer: KeyExchangeId) -> (ClientConfig<OpenSsl>, ServerCon
     (ClientConfig::new(vec![offer]), server)
 }
 
-/// Both sides and the wires between them.
+/// Both sides and the link between them.
 pub struct Pair {
     pub now: Duration,
     pub client: Client<OpenSsl>,
@@ -274,7 +274,7 @@ impl Pair {
         Self::starting_at(Duration::from_secs(10), client, server, session, seed)
     }
 
-    /// The same at another time.
+    /// Like `new`, at another time.
     pub fn starting_at(
         now: Duration,
         client: &Arc<ClientConfig<OpenSsl>>,
@@ -340,7 +340,7 @@ impl Pair {
         self.server.write(&mut self.server_environment.cx(self.now), data).unwrap();
     }
 
-    /// Goes on until the client's handshake is over, one way or the other. Every datagram arrives.
+    /// Runs until the client's handshake has succeeded or failed. Every datagram arrives.
     pub fn run_out(&mut self) -> &mut Self {
         for _ in 0..20 {
             self.run();
@@ -352,7 +352,7 @@ impl Pair {
         panic!("the handshake does not end");
     }
 
-    /// Lets both timers run out that are due at the earliest deadline of either.
+    /// Advances the time to the earliest deadline, and handles the timeouts of both sides.
     pub fn advance(&mut self) -> bool {
         let deadlines = [self.client.poll_timeout(), self.server.poll_timeout()];
         let Some(next) = deadlines.into_iter().flatten().min() else { return false };
@@ -371,7 +371,7 @@ pub fn established(events: &[Event]) -> Option<&Established> {
     })
 }
 
-/// Why the last flight that was not accepted was not.
+/// The error of the last rejected flight.
 pub fn rejected(events: &[Event]) -> Option<&Error> {
     events.iter().rev().find_map(|event| match event {
         Event::Rejected(error) => Some(error),

@@ -1,12 +1,12 @@
-//! A client, a listener and the time that datagrams take between them. Nothing honest gets lost.
+//! A client, a listener, and a link with a delay between them. No genuine datagram is lost.
 
 use super::*;
 use std::collections::VecDeque;
 
-/// How long a datagram is on its way.
+/// The delay of a datagram.
 pub const DELAY: Duration = Duration::from_millis(50);
 
-/// The client's address, which strangers know.
+/// The client's address, which attackers know.
 pub const CLIENT: u32 = 7;
 
 pub struct Network {
@@ -17,10 +17,10 @@ pub struct Network {
     pub server_environment: Environment,
     pub client_events: Vec<Event>,
     pub server_events: Vec<(ConnectionId, Event)>,
-    /// What is on its way: when it arrives, whether at the server, and what.
+    /// Datagrams in transit: time of arrival, whether to the server, and bytes.
     pub on_the_way: VecDeque<(Duration, bool, Vec<u8>)>,
-    /// All that was sent between the client's address and the server since this was last emptied,
-    /// strangers' part included: whether to the server, and what.
+    /// All datagrams between the client's address and the server since this was last emptied, including the
+    /// attackers': whether to the server, and bytes.
     pub sent: Vec<(bool, Vec<u8>)>,
 }
 
@@ -50,7 +50,7 @@ impl Network {
         network
     }
 
-    /// Sends what both sides have to send, and notes what they report.
+    /// Sends the datagrams of both sides, and records their events.
     pub fn collect(&mut self) {
         let arrival = self.now + DELAY;
         while let Some(datagram) = self.client.poll_transmit() {
@@ -77,7 +77,7 @@ impl Network {
         self.collect();
     }
 
-    /// Lets the next thing happen that is due by `until`: an arrival, or a timer. Whether there was one.
+    /// Processes the next arrival or timeout that is due by `until`. Returns whether there was one.
     pub fn step(&mut self, until: Duration) -> bool {
         let arrival = self.on_the_way.front().map(|(time, ..)| *time);
         let timers = [self.client.poll_timeout(), self.listener.poll_timeout()];
@@ -97,7 +97,7 @@ impl Network {
         true
     }
 
-    /// Lets time pass, and all that happens in it.
+    /// Advances the time, and processes all arrivals and timeouts.
     pub fn pass(&mut self, time: Duration) {
         let until = self.now + time;
         while self.step(until) {}
@@ -115,7 +115,7 @@ impl Network {
         self.collect();
     }
 
-    /// The server's connection with the client: the one that is about the same messages.
+    /// The server's connection with the client: the one with the same transcript.
     pub fn connection(&self) -> Option<ConnectionId> {
         let transcript = &established(&self.client_events)?.transcript;
         let mut events = self.server_events.iter();
@@ -144,7 +144,7 @@ pub fn plain(content: ContentType, sequence: u16, fragment: &[u8]) -> Vec<u8> {
     raw
 }
 
-/// A handshake message in a record of its own.
+/// A record with one handshake message.
 pub fn handshake(sequence: u16, kind: HandshakeType, body: &[u8]) -> Vec<u8> {
     let mut message = vec![kind.number()];
     message.extend((body.len() as u16).to_be_bytes());

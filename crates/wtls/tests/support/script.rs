@@ -1,4 +1,4 @@
-//! A peer that follows a script: a genuine one whose flights are taken apart and put together otherwise.
+//! A genuine peer whose flights are split into records and reassembled with changes.
 
 use super::network::{handshake, plain};
 use super::*;
@@ -36,7 +36,7 @@ pub fn with_body(datagram: &[u8], kind: HandshakeType, body: &[u8]) -> Vec<u8> {
     records(datagram).into_iter().flat_map(changed).collect()
 }
 
-/// A datagram in which the fragment of one message is another.
+/// A datagram in which one message has another fragment.
 pub fn with_fragment(datagram: &[u8], kind: HandshakeType, fragment: &[u8]) -> Vec<u8> {
     let changed = |raw: Vec<u8>| match is_message(&raw, kind) {
         true => plain(ContentType::Handshake, parts(&raw).1, fragment),
@@ -45,7 +45,7 @@ pub fn with_fragment(datagram: &[u8], kind: HandshakeType, fragment: &[u8]) -> V
     records(datagram).into_iter().flat_map(changed).collect()
 }
 
-/// Numbers the records in clear text again, from the first one's number on.
+/// Numbers the unencrypted records consecutively, from the first one's number on.
 pub fn renumbered(raws: &[Vec<u8>]) -> Vec<u8> {
     let mut next = None;
     let mut datagram = Vec::new();
@@ -62,8 +62,8 @@ pub fn renumbered(raws: &[Vec<u8>]) -> Vec<u8> {
     datagram
 }
 
-/// The flights of a handshake, none of which has been delivered to where it is tested: the client's hello,
-/// the server's answer, and what the client makes of it.
+/// The flights of a handshake: the client's hello, the server's response, and the client's last flight. The flight
+/// under test has not been delivered.
 pub struct Script {
     pub pair: Pair,
     pub hello: Vec<u8>,
@@ -72,7 +72,7 @@ pub struct Script {
 }
 
 impl Script {
-    /// A server that has answered a hello, and waits for the client's last flight.
+    /// A server that has responded to a ClientHello, and waits for the client's last flight.
     pub fn server(client: &Arc<ClientConfig<OpenSsl>>, server: &Arc<ServerConfig<OpenSsl>>) -> Self {
         let mut pair = Pair::new(client, server, None, 1);
         let hello = pair.client.poll_transmit().unwrap();
@@ -83,7 +83,7 @@ impl Script {
         Self { pair, hello, answer, last }
     }
 
-    /// A client that waits for the answer to its hello.
+    /// A client that waits for the response to its ClientHello.
     pub fn client(
         client: &Arc<ClientConfig<OpenSsl>>,
         server: &Arc<ServerConfig<OpenSsl>>,
@@ -96,8 +96,8 @@ impl Script {
         Self { pair, hello, answer, last: Vec::new() }
     }
 
-    /// What the server says to a datagram in place of the client's last flight: the error, and the alert.
-    /// The genuine flight must still do.
+    /// The server's error and alert for a datagram in place of the client's last flight. The genuine flight must
+    /// still be accepted.
     pub fn server_rejects(mut self, datagram: &[u8]) -> (Error, Alert) {
         self.pair.deliver_to_server(datagram);
         assert!(!self.pair.server.is_open(), "accepted");
@@ -108,7 +108,7 @@ impl Script {
         found
     }
 
-    /// What the client says to a datagram in place of the server's first flight.
+    /// The client's error and alert for a datagram in place of the server's first flight.
     pub fn client_rejects(mut self, datagram: &[u8]) -> (Error, Alert) {
         self.pair.deliver_to_client(datagram);
         assert!(!self.pair.client.is_open(), "accepted");
@@ -124,7 +124,7 @@ impl Script {
     }
 }
 
-/// What was wrong, and the alert that says so.
+/// The error, and the alert that reports it.
 pub fn rejection(events: &[Event]) -> (Error, Alert) {
     let error = rejected(events).unwrap_or_else(|| panic!("not rejected: {events:?}")).clone();
     let alert = events.iter().rev().find_map(|event| match event {

@@ -1,7 +1,7 @@
 //! Worked examples of WTLS conversations, records and secrets, constructed by hand from
 //! WAP-261-WTLS-20010406-a (WAP Forum, "Wireless Transport Layer Security Specification", 2001) with
-//! its errata SIN 100, 101 and 102. The section that an example illustrates stands beside it. The RC5
-//! vectors are those of RFC 2040, section 9.
+//! its errata SIN 100, 101 and 102. Each example names its section. The RC5 vectors are those of
+//! RFC 2040, section 9.
 
 /// §10.5.1.2: a ClientHello that offers RSA, and ECDH_ECDSA on curve 7.
 pub const CLIENT_HELLO: &str = "
@@ -322,12 +322,12 @@ pub const MASTER_NULL: &str = "
 b0aa042d94e1e1566e8aa755d45f252a9242de4a
 ";
 
-/// Of SHARED_SECRET "0123456789abcdef".
+/// Master secret of SHARED_SECRET "0123456789abcdef".
 pub const MASTER_SHARED: &str = "
 ae1548d0897a781ceec5265452fdf693fe2d9033
 ";
 
-/// Of the RSA handshake with an MD5 suite.
+/// Master secret of the RSA handshake with an MD5 suite.
 pub const MASTER_RSA_MD5: &str = "
 6e945fa4f88579bc37105e0a0dbda90d8bd34f75
 ";
@@ -342,7 +342,7 @@ pub const ECDH_B: &str = "
 03713ccce0268888eb09acf0e143730e006de21c09
 ";
 
-/// What the two agree on.
+/// The shared secret of the two.
 pub const ECDH_Z: &str = "
 7e0f23818867bdc50473657cb5e0df7354d6dc11
 ";

@@ -16,7 +16,7 @@ use std::sync::OnceLock;
 const MAX_SKIPPED_RECORDS: u64 = 16;
 const NONCE_BYTES: usize = 12;
 
-/// A library context with the legacy ciphers, made once.
+/// A library context with the legacy ciphers, created once.
 struct Library {
     context: LibCtx,
     _providers: Vec<Provider>,
@@ -28,7 +28,7 @@ fn fetch(algorithm: &str) -> Option<Cipher> {
         openssl::init();
         let context = LibCtx::new().ok()?;
         let names = ["default", "legacy"];
-        // Without the legacy provider only its few ciphers cannot be decrypted.
+        // Without the legacy provider, only records of its few ciphers cannot be decrypted.
         let providers = names.iter().filter_map(|name| Provider::load(Some(&context), name).ok()).collect();
         Some(Library { context, _providers: providers })
     });
@@ -224,7 +224,7 @@ impl ModernDecryptor {
             let opened = open_authenticated(&mut self.context, cipher, &self.key, &nonce, header, body, mode);
             if let Some(mut plain) = opened {
                 self.sequence += skipped + 1;
-                // The last byte that is not zero is the content's kind; the zeros are padding.
+                // The last nonzero byte is the content type; the zeros after it are padding.
                 let end = plain.iter().rposition(|&byte| byte != 0)?;
                 let kind = plain[end];
                 plain.truncate(end);
@@ -235,7 +235,7 @@ impl ModernDecryptor {
     }
 }
 
-/// What an AEAD's record holds; `None` where its tag is wrong, or the cipher is no AEAD.
+/// Decrypts a record with an AEAD; `None` if its tag is wrong, or the cipher is no AEAD.
 fn open_authenticated(
     context: &mut CipherCtx,
     cipher: Option<&CipherRef>,
@@ -258,7 +258,7 @@ fn open_authenticated(
     context.cipher_update(data, None).ok()?;
     let mut plain = Vec::with_capacity(plain_bytes + 16);
     context.cipher_update_vec(encrypted, &mut plain).ok()?;
-    // CCM checks its tag while it decrypts and has nothing to finish.
+    // CCM checks its tag during decryption and has no final step.
     if !ccm {
         context.cipher_final_vec(&mut plain).ok()?;
     }
@@ -295,7 +295,7 @@ mod tests {
     use crate::tls::cipher_suite::protection;
     use proptest::prelude::*;
 
-    /// One suite of every kind of protection.
+    /// Suites of every kind of protection.
     const SUITES: [u16; 14] = [
         0x0002, 0x0005, 0x0009, 0x000a, 0x0007, 0x0096, 0x002f, 0xc028, 0x0041, 0x009c, 0xc09c, 0xc0a0,
         0xcca8, 0xc050,
@@ -326,7 +326,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes is refused or cut to size, and what is cut is never longer than what came.
+        /// Arbitrary input is rejected or decrypted; the result is never longer than the input.
         #[test]
         fn nonsense_is_survived(
             suite in proptest::sample::select(&SUITES[..]),

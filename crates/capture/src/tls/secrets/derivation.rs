@@ -40,7 +40,7 @@ fn expand(hash: Hash, secret: &[u8], seed: &[u8], length: usize) -> Derived {
 }
 
 fn pseudorandom_1_0(secret: &[u8], seed: &[u8], length: usize) -> Derived {
-    // The halves share the middle byte of an odd secret.
+    // The halves share the middle byte of a secret with odd length.
     let half = secret.len().div_ceil(2);
     let first = expand(Hash::Md5, &secret[..half], seed, length)?;
     let second = expand(Hash::Sha1, &secret[secret.len() - half..], seed, length)?;
@@ -69,7 +69,7 @@ fn ssl3(master: &[u8], randoms: &[u8], length: usize) -> Derived {
     Ok(output)
 }
 
-/// The key block of SSL 3.0 to TLS 1.2; `version` as on the wire, DTLS already translated.
+/// The key block of SSL 3.0 to TLS 1.2; for DTLS, `version` is that of the TLS version on which it is based.
 pub(super) fn key_block(
     version: u16,
     hash: Hash,

@@ -1,9 +1,9 @@
-//! Without cryptography every record stays encrypted.
+//! Replaces decryption in builds without cryptography: every record stays encrypted.
 
 use super::LegacyKeys;
 use crate::tls::cipher_suite::Protection;
 
-/// Opens nothing, and cannot be made.
+/// A type without values: it cannot be constructed.
 pub(crate) enum LegacyDecryptor {}
 
 impl LegacyDecryptor {
@@ -37,7 +37,7 @@ impl LegacyDecryptor {
     }
 }
 
-/// Opens nothing, and cannot be made.
+/// A type without values: it cannot be constructed.
 pub(crate) enum ModernDecryptor {}
 
 impl ModernDecryptor {

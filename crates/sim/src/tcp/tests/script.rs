@@ -4,11 +4,11 @@
 //! `0.100 > 1:2001 together 2`        as the next line, with two segments in one packet
 //! `0.100 > 1:1001`                   a segment is sent, within max(4 ms, 12.5 % of the time since the line before);
 //!                                    a range of several segments expects each of them; `S`, `S.`, `. ack N`, `F`
-//! `0.100 write 4000`, `0.100 finish` what the application does
+//! `0.100 write 4000`, `0.100 finish` actions of the application
 //! `0.100 window 7`, `threshold 7`, `state Recovery`
 //! `2.000 quiet`                      nothing was sent since
 //!
-//! The tolerance is packetdrill's, and so is counting it from the line before. Times are seconds since the start.
+//! The tolerance, and that it counts from the line before, are packetdrill's. Times are seconds since the start.
 
 use crate::tcp::{ACK, FIN, Jiffies, Packet, SYN, State, Tcp, TcpConfig};
 use shakedown_link::Ns;
@@ -52,7 +52,7 @@ impl Script {
         }
     }
 
-    /// An established server's end whose handshake had that round trip, at the time it was established.
+    /// A server's end that has just been established, with this round-trip time of the handshake.
     pub fn established(config: TcpConfig, segment_bytes: u32, round_trip_s: f64) -> Self {
         let mut script = Self::server(config, segment_bytes);
         script.run(&format!("0 < S\n0 > S.\n{round_trip_s} < . ack 1"));

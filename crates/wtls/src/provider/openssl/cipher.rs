@@ -5,8 +5,8 @@ use crate::numbers::{BLOCK_BYTES, BulkCipher};
 use libc::{c_int, c_long};
 use std::mem::MaybeUninit;
 
-/// Encrypts or decrypts whole blocks in place. The key must have the cipher's length; otherwise, or with a partial
-/// block, this crate has a bug and the data is not changed. `direction` is [`ffi::ENCRYPT`] or [`ffi::DECRYPT`].
+/// Encrypts or decrypts whole blocks in place. A key of another length than the cipher's, or a partial block, is a bug
+/// of this crate; the data is then not changed. `direction` is [`ffi::ENCRYPT`] or [`ffi::DECRYPT`].
 pub fn cbc(cipher: BulkCipher, key: &[u8], iv: &[u8; 8], data: &mut [u8], direction: c_int) {
     let whole = data.len().is_multiple_of(BLOCK_BYTES) && key.len() == cipher.key_bytes();
     debug_assert!(whole, "{cipher} with {} key bytes, {} data bytes", key.len(), data.len());

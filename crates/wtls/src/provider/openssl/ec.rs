@@ -235,7 +235,7 @@ fn has_small_order(curve: Curve, x: &[u8]) -> bool {
     leading.iter().all(|byte| *byte == 0) && *last <= greatest
 }
 
-/// The NID of a curve, by the name that OpenSSL shares.
+/// OpenSSL's NID of a curve, from its standard name.
 pub fn nid(curve: Curve) -> Result<Nid, ErrorStack> {
     Ok(Asn1Object::from_str(curve.standard_name())?.nid())
 }
