@@ -1,4 +1,4 @@
-"""Debian's Chromium without a window, spoken to over a pipe in its own debugging protocol."""
+"""Headless Debian Chromium, controlled over a pipe by its debugging protocol."""
 
 from __future__ import annotations
 

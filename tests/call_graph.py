@@ -1,4 +1,4 @@
-"""Which functions a command can reach, as far as the source text tells, and the errors that they raise.
+"""The functions that a command can reach, by static analysis, and the errors that they raise.
 
 A name that a function mentions is looked up in its module and in what that imports. An attribute is a name
 of an imported module, or a method of any class that is reached. The kinds of figures are found by their names

@@ -1,4 +1,4 @@
-"""Dask's programs, and the experiment that is run on them."""
+"""Dask's programs, and the experiment that runs on them."""
 
 from __future__ import annotations
 

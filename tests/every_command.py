@@ -1,4 +1,4 @@
-"""Every command of the command line, as tests that hold for all of them need it."""
+"""All commands of the command line, for tests of properties that all share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stand-in for the native core that obeys its typed face, for what the real one cannot be made to do."""
+"""A fake native core with the same types, for conditions that the real core cannot produce."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measurements for tests: made by the real core, once a suite, so that none of them is impossible."""
+"""Measurements by the real core for tests, one per suite."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Certificates and captures that stand for a user's."""
+"""Certificates and captures in place of a user's."""
 
 from __future__ import annotations
 

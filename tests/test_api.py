@@ -1,4 +1,4 @@
-"""Every command that prints figures is a function, loaded when it is first used."""
+"""Every command that prints figures is a function, which is loaded when it is first used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `doctor` prints of a program."""
+"""The versions of programs that `doctor` prints."""
 
 from __future__ import annotations
 

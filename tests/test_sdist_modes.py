@@ -1,4 +1,4 @@
-"""Scripts in a source distribution can be run; everything else in it stays as it was."""
+"""Scripts in a source distribution are executable; all other files are unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ends of support and advisories: what the check refuses, and what `--version` prints of them."""
+"""Ends of support and advisories: errors of the check, and the output of `--version`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Unknowns for tests: work without a cost, powers that no profile gives; and their true values."""
+"""Unknowns for tests: work without a cost, powers missing in profiles; and their true values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A site, its HSS, and whatever processes a test starts."""
+"""A site, its HSS, and the processes that a test starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of nodes and cards that somebody has edited: a line with file, field and what is accepted."""
+"""Invalid files of nodes and cards: one line with file, field and the accepted values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Silent connections to SGSN and HSS: a mobile is served all the same."""
+"""Silent connections to SGSN and HSS do not prevent a mobile from being served."""
 
 from __future__ import annotations
 

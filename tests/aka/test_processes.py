@@ -1,4 +1,4 @@
-"""Mobile, SGSNs and HSS as processes on sockets; the SGSN's state across its death."""
+"""Mobile, SGSNs and HSS as processes on sockets; the SGSN's state after a crash."""
 
 from __future__ import annotations
 

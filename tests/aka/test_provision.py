@@ -1,4 +1,4 @@
-"""`aka provision`: a whole site, or no trace of one; and sites of another shape than the usual one."""
+"""`aka provision`: writes all files of a site or none; sites of unusual shapes."""
 
 from __future__ import annotations
 

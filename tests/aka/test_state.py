@@ -1,4 +1,4 @@
-"""Files of servers that are damaged, another program's, in use, or of other roots."""
+"""State files of servers that are damaged, in use, or belong to other programs or roots."""
 
 from __future__ import annotations
 

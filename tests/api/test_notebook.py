@@ -1,4 +1,4 @@
-"""The example notebook runs, and what it shows displays as tables and charts."""
+"""The example notebook runs, and its results display as tables and charts."""
 
 from __future__ import annotations
 

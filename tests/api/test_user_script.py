@@ -1,4 +1,4 @@
-"""A user's script is checked with the types that the package ships."""
+"""A user's script passes the type checker with the package's types."""
 
 from __future__ import annotations
 

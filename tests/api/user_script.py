@@ -1,4 +1,4 @@
-"""What a user writes: mypy checks it against the package's types, strictly."""
+"""A user's script, which mypy checks strictly against the package's types."""
 
 from pathlib import Path
 from typing import assert_type

@@ -1,4 +1,4 @@
-"""Which measured rounds of a server count, by the rule that the benchmark states."""
+"""The rule by which the benchmark selects measured rounds of a server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of coverage says which of its rows are outside the target, and whether chance explains it."""
+"""The page of coverage lists its rows outside the target, and whether chance explains them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Multiples of a library's operations: of rounds at the processor's full speed, each next to its unit."""
+"""Ratios of a library's operations to their unit, over rounds at the processor's full speed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often `make openssl-check` repeats a size: until the interval of its ratio decides."""
+"""`make openssl-check` repeats a size until the interval of its ratio is decisive."""
 
 from __future__ import annotations
 

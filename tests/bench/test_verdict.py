@@ -1,4 +1,4 @@
-"""Whether a benchmark meets its target: its median decides, the words tell of the interval."""
+"""Verdicts of benchmarks: the median decides, and the text states the interval."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One capture of many real peers, made once and read by all tests of this folder."""
+"""One capture of many real peers, created once for all tests of this folder."""
 
 from __future__ import annotations
 

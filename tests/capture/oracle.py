@@ -1,4 +1,4 @@
-"""The same capture through our eyes and through Wireshark's."""
+"""The same capture, decoded by Shakedown and by Wireshark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Captures as lists of packets, to be damaged on purpose."""
+"""Captures as lists of packets, for tests that damage them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real clients and servers, and a capture of what they say to each other."""
+"""Real clients and servers, and a capture of their connections."""
 
 from __future__ import annotations
 

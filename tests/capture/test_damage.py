@@ -1,4 +1,4 @@
-"""Loss, reordering, repetition and truncation at every packet, and every way packets may be wrapped."""
+"""Loss, reordering, repetition and truncation at every packet, and every encapsulation."""
 
 from __future__ import annotations
 

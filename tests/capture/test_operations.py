@@ -1,4 +1,4 @@
-"""The operations that captured handshakes are given, against those that `measure` records of them."""
+"""Operations of captured handshakes compared with those that `measure` records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What real peers said, against Wireshark's account of it."""
+"""Connections of real peers, compared with Wireshark's decoding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`certs` as people use it: made, presented, validated; the system's own OpenSSL as an oracle."""
+"""`certs`: generating, presenting and validating chains, with the system's OpenSSL as an oracle."""
 
 from __future__ import annotations
 

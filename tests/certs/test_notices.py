@@ -1,4 +1,4 @@
-"""What `measure` says of profiles that are not there, and of kept keys that were damaged."""
+"""Messages of `measure` about missing profiles and damaged stored keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`measure` with a user's own certificates: on either side, in every form, and everything wrong with them."""
+"""`measure` with user-supplied certificates: both sides, all formats, all errors."""
 
 from __future__ import annotations
 

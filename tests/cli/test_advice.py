@@ -1,4 +1,4 @@
-"""Errors advise only what the command that prints them has."""
+"""Errors suggest only options of the command that prints them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the command line behaves where nothing goes wrong."""
+"""The behaviour of the command line without errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Completion of suites, devices and bearers, as the shells ask for it."""
+"""Shell completion of suites, devices and bearers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules of this project that no tool checks."""
+"""Rules of this project that no other tool checks."""
 
 from __future__ import annotations
 

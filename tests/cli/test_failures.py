@@ -1,4 +1,4 @@
-"""What goes wrong without anybody's fault: failed handshakes, Ctrl-C, full disks, broken pipes, defects."""
+"""Failures other than wrong input: failed handshakes, Ctrl-C, full disks, broken pipes, defects."""
 
 from __future__ import annotations
 

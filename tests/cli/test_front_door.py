@@ -1,4 +1,4 @@
-"""What a bearer's own page says of its radio's set-up, and what a noisy handshake's title shows."""
+"""The output of a bearer on its radio's set-up, and the title of a noisy handshake."""
 
 from __future__ import annotations
 

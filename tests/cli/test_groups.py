@@ -1,4 +1,4 @@
-"""Commands that are groups of commands: their help lists these in full, and without one a line names them."""
+"""Groups of commands: the help lists the commands in full; an error names them if none is given."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`inspect` on captures made here: few connections and many, whole and cut, and what is none."""
+"""`inspect` on generated captures: few and many connections, truncated files, and other files."""
 
 from __future__ import annotations
 

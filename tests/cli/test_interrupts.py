@@ -1,4 +1,4 @@
-"""Ctrl-C is heard while the core works, whatever it works on: none of these would soon end by itself."""
+"""Ctrl-C interrupts the core in every long computation."""
 
 from __future__ import annotations
 

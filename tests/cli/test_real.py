@@ -1,4 +1,4 @@
-"""The command line on the real core: the contract of its JSON, and what a person may do to a run."""
+"""The command line with the real core: its JSON, and changes that a user may make to a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Suites by patterns, by names of cipher suites, and misspelt; devices and bearers by patterns."""
+"""Suites by patterns, cipher suite names and misspelt names; devices and bearers by patterns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every command that prints rows: in a terminal of 80 columns, in a pipe, as JSON to jq, as CSV to polars."""
+"""All commands that print rows: on a terminal of 80 columns, in a pipe, as JSON and as CSV."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One rule for all durations and rates: a number without a unit is in seconds, or per second."""
+"""All durations and rates: a number without a unit is in seconds, or per second."""
 
 from __future__ import annotations
 

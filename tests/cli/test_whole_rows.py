@@ -1,4 +1,4 @@
-"""Every command's table at 80 columns, with long suites: a row is one line, but for columns of prose."""
+"""The tables of all commands at 80 columns, with long suites: each row is one line, except prose."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparisons of results that differ by what is known, gates, and the command on real handshakes."""
+"""Comparisons of results with known differences, gates, and the command on real handshakes."""
 
 from __future__ import annotations
 

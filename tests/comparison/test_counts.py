@@ -1,4 +1,4 @@
-"""Counts of instructions, budgets, and what CI systems read."""
+"""Counts of instructions, budgets, and the output for CI systems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which rounds of a block count: those at the processor's full speed, as a scripted loop shows it."""
+"""The rounds of a block that count are those at the processor's full speed (with a scripted loop)."""
 
 from __future__ import annotations
 

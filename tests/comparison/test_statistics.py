@@ -1,4 +1,4 @@
-"""The rank tests: against published tables, and by what they do on data whose truth is known."""
+"""The rank tests, compared with published tables and on data with known shifts."""
 
 from __future__ import annotations
 

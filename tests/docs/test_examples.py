@@ -1,4 +1,4 @@
-"""Every example of the documentation works."""
+"""All examples of the documentation work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The documentation site builds without a warning and leads to every page."""
+"""The documentation site builds without warnings and links to every page."""
 
 from __future__ import annotations
 

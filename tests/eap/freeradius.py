@@ -1,4 +1,4 @@
-"""FreeRADIUS on loopback: its own folder, an ephemeral port, certificates of ours, no privileges."""
+"""FreeRADIUS on loopback, without privileges: a temporary folder, a free port, generated certificates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our peer against FreeRADIUS."""
+"""Shakedown's EAP peer with FreeRADIUS."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`measure --carrier eap`: the same suite inside EAP-TLS, against arithmetic and RADIUS on sockets."""
+"""`measure --carrier eap`, compared with arithmetic and with RADIUS on sockets."""
 
 from __future__ import annotations
 

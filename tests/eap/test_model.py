@@ -1,4 +1,4 @@
-"""The model of EAP-TLS against what our peer counts on sockets, with our server and FreeRADIUS."""
+"""The model of EAP-TLS compared with counts on sockets, with Shakedown's server and FreeRADIUS."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A RADIUS server that stops in good order and is started again at its address."""
+"""A RADIUS server that shuts down gracefully and starts again at its address."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our server against eapol_test and against our own peer."""
+"""`eap serve` with eapol_test and with `eap peer`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sessions of `eap serve` in a file: they survive the server, and only their own peers can resume them."""
+"""Sessions of `eap serve` in a file: they survive the server, and only their peers can resume them."""
 
 from __future__ import annotations
 

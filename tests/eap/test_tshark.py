@@ -1,4 +1,4 @@
-"""Our packets as tshark decodes them: RADIUS, in it EAP, in it the reassembled TLS."""
+"""tshark decodes our packets: RADIUS, EAP and the reassembled TLS."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `eap peer` cannot be asked: one line and exit status 2, before a packet is sent."""
+"""Wrong input of `eap peer`: one line and exit status 2, before a packet is sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The explorer's page: what it answers is what the commands print, and only its owner gets answers."""
+"""The explorer's page: its answers equal the commands' output, and only its owner has access."""
 
 from __future__ import annotations
 

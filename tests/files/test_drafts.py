@@ -1,4 +1,4 @@
-"""Drafts that killed commands leave: removed by the next that writes the same file, and nothing else is."""
+"""Drafts that killed commands left: the next writer of the file removes them, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that other programs and peers supply, each full of what a terminal would obey."""
+"""Names from other programs and peers that contain terminal escapes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is read is bounded, and what is beyond is one line of error."""
+"""Input is limited; larger input is refused with one line."""
 
 from __future__ import annotations
 

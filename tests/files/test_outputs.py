@@ -1,4 +1,4 @@
-"""Names that commands are given to write to: links, files that are read as well, modes, kills."""
+"""Output files of commands: links, files that are also inputs, permissions, kills."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Foreign text is printed so that a terminal has nothing to obey."""
+"""Untrusted text is printed without terminal escapes."""
 
 from __future__ import annotations
 

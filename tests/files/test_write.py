@@ -1,4 +1,4 @@
-"""Files that commands write: whole or not at all, and nothing replaced unasked."""
+"""Output files of commands: written completely or not at all, and never replaced unless requested."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The package may be used for the first time from several threads at once, whatever the function."""
+"""Several threads may use the package for the first time concurrently, whatever the functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys and certificates of these tests, made once."""
+"""Keys and certificates of these tests, generated once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hellos of TLS (RFC 5246 and RFC 8446, sections 7.4.1 and 4.1), taken apart to their extensions."""
+"""Parses TLS hello messages with their extensions (RFC 5246, 7.4.1; RFC 8446, 4.1)."""
 
 from __future__ import annotations
 

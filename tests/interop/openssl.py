@@ -1,4 +1,4 @@
-"""Handshakes between two of Debian's OpenSSL programs over loopback, and what ``-msg`` shows of them."""
+"""Handshakes between two Debian OpenSSL programs over loopback, and the output of their ``-msg``."""
 
 from __future__ import annotations
 

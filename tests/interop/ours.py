@@ -1,4 +1,4 @@
-"""Our account of a handshake: what `measure` says of each message, and the bytes on the wire."""
+"""A handshake as reported by `measure`: each message, and the bytes on the wire."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `measure` saw, written as packets, is what `inspect` reads back: the demo's suites, WTLS, old ones."""
+"""Handshakes of `measure`, written as packets, are read back by `inspect`: various protocols."""
 
 from __future__ import annotations
 

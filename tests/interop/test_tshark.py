@@ -1,4 +1,4 @@
-"""Wireshark sees the messages that we report, each with the bytes that we report."""
+"""Wireshark decodes the messages that we report, each with the reported bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Wireshark's dissector makes of a capture."""
+"""A capture as decoded by Wireshark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The papers' printed tables, as the models' tests need them."""
+"""The papers' printed tables, for the models' tests."""
 
 from __future__ import annotations
 

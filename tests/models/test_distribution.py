@@ -1,4 +1,4 @@
-"""Discrete distributions of times: what their sums cost, and what they keep."""
+"""Discrete distributions of times: the cost and the accuracy of their sums."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The models give back what the papers print from their own inputs."""
+"""The models reproduce the papers' printed figures from the papers' inputs."""
 
 from __future__ import annotations
 

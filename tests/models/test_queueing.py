@@ -1,4 +1,4 @@
-"""Exact results of queueing theory, and what any of them must obey."""
+"""Exact results of queueing theory, and properties that every result must have."""
 
 from __future__ import annotations
 

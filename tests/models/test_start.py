@@ -1,4 +1,4 @@
-"""A prediction loads and starts what it needs, and no more: most of its time is that."""
+"""A prediction loads and starts only what it needs, because this is most of its time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Energy, and ranges."""
+"""Models of energy, and ranges."""
 
 from __future__ import annotations
 

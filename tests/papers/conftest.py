@@ -1,4 +1,4 @@
-"""Reproductions that measure nothing, and the ones whose figures stand in the documentation."""
+"""Reproductions without measurements, and those whose figures are in the documentation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The figures that each paper has, drawn and legible."""
+"""The figures of each paper are drawn and legible."""
 
 from __future__ import annotations
 

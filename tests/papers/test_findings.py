@@ -1,4 +1,4 @@
-"""What the reproductions must show: sums to the digit, residuals, and the slips that are known."""
+"""Properties of the reproductions: exact sums, residuals, and known errors of the papers."""
 
 from __future__ import annotations
 

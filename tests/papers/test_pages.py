@@ -1,4 +1,4 @@
-"""The pages in the documentation are what the papers' data and the recorded measurements give."""
+"""The pages in the documentation are generated from the papers' data and the recorded measurements."""
 
 from __future__ import annotations
 

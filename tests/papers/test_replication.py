@@ -1,4 +1,4 @@
-"""Measured figures: in rounds, kept, and read back."""
+"""Measured figures: rounds, saving and reading."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every claim and every numeric cell of a result table has its row, and rows are what was promised."""
+"""Every claim and every numeric cell of a result table has a row in the documented form."""
 
 from __future__ import annotations
 

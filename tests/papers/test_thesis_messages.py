@@ -1,4 +1,4 @@
-"""The thesis's handshakes here: the messages of tables 3.5 and 3.7, and table 4.11 explained to the byte."""
+"""The thesis's handshakes: the messages of tables 3.5 and 3.7, and table 4.11 to the byte."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a measured figure may be besides: halves of the rounds, and every kind of work a little off."""
+"""Variants of measured figures: halves of the rounds, and small errors of every kind of work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verdicts follow from the figure and the tolerance, and from nothing else."""
+"""Verdicts depend only on the figure and the tolerance."""
 
 from __future__ import annotations
 

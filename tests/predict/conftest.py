@@ -1,4 +1,4 @@
-"""What the tests of predictions share."""
+"""Fixtures of the tests of predictions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small recorded handshakes, made by hand: the messages and operations that each suite has."""
+"""Small hand-written recordings of handshakes, with the messages and operations of each suite."""
 
 from __future__ import annotations
 

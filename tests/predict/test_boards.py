@@ -1,4 +1,4 @@
-"""Published handshakes beside their predictions."""
+"""Published handshakes compared with their predictions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a served connection costs here, and how another OpenSSL compares with ours."""
+"""The cost of a served connection, and the comparison of another OpenSSL with ours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a stack's work grows with the public-key work between: found where it is known, and priced."""
+"""The growth of a stack's work with public-key work: fitted to known growth, and used in estimates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Estimates are what the model's formulas give, and their ranges hold as often as the page says."""
+"""Estimates follow the model's formulas, and their ranges hold as often as documented."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The client's energy: the handshake itself, waking and tail, what a resumption saves."""
+"""The client's energy: of the handshake itself, of waking and tail, and the saving by a resumption."""
 
 from __future__ import annotations
 

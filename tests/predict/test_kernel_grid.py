@@ -1,4 +1,4 @@
-"""The kernel's own TCP, recorded over a grid of paths (`kernel_tcp.py grid`), beside the network engine."""
+"""The kernel's TCP over a grid of paths (`kernel_tcp.py grid`), compared with the simulator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When handshakes are ready and done: arithmetic, published paths, Linux' own TCP."""
+"""Times until ready and done: arithmetic, published paths, and Linux's TCP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Predictions and capacities: rows as promised, models as published, nonsense refused."""
+"""Predictions and capacities: documented rows, published models, refused input."""
 
 from __future__ import annotations
 

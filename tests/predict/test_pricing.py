@@ -1,4 +1,4 @@
-"""Each operation at the device's own figure, else scaled, else assumed, else unknown, and said so."""
+"""Each operation's cost is the device's own, else scaled, assumed or unknown, and marked as such."""
 
 from __future__ import annotations
 

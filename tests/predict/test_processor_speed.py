@@ -1,4 +1,4 @@
-"""Only what was measured at the processor's full speed counts, and the loop alone decides."""
+"""Only readings at the processor's full speed count, as decided by the loop alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds of every price, whatever the device: clocks, orders of times, widths of ranges."""
+"""Properties of all costs on any device: clock rates, order of times, widths of ranges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The thesis end to end: its 48 handshakes over gsm-csd, by both models, against what it measured."""
+"""The thesis's 48 handshakes over gsm-csd, by both models, compared with its measurements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A profile of the machine: what measured handshakes leave beside primitives, and what it prices."""
+"""The profile of this machine: the stack's own work in measured handshakes, and estimates with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recorded handshakes: found by name, read quickly, recorded once where they are missing."""
+"""Recorded handshakes: found by name, read quickly, and recorded once if they are missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Primitives are the triples of traces, and their timings a device profile that prices handshakes."""
+"""Primitives are the triples of traces, and their times a device profile for estimates."""
 
 from __future__ import annotations
 

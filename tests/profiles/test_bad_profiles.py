@@ -1,4 +1,4 @@
-"""What is wrong with a profile is said in one line: file, place, what is accepted."""
+"""Errors in profiles are one line: file, place, accepted values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`BEARER:loss=…,congestion=…,initial-window=…`: a bearer with another loss, or other hosts."""
+"""`BEARER:loss=…,congestion=…,initial-window=…`: changed loss and TCP parameters of a bearer."""
 
 from __future__ import annotations
 

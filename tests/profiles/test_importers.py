@@ -1,4 +1,4 @@
-"""Benchmark output of the usual libraries becomes a profile."""
+"""Importing benchmark output of common libraries as profiles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every profile in the package: named, sourced, and true to what it says it follows from."""
+"""All profiles of the package have names and sources, and agree with their derivations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of shares, on handshakes whose parts are known."""
+"""The tables of shares, on handshakes with known parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns: which of them a table has, what is left of names, sorting, CSV."""
+"""Columns: selection by width, shortened names, sorting, CSV."""
 
 from __future__ import annotations
 

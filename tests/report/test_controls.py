@@ -1,4 +1,4 @@
-"""What the page's script adds: sorting, filtering, hovering, themes, one choice of suites, downloads."""
+"""The page's script: sorting, filtering, hovering, themes, selection of suites, downloads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fleets in an experiment's tables and report: what has no figure counts as nothing, and is said."""
+"""Fleets in an experiment's tables and report: work without a figure is omitted and listed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The key share that a bare PSK does not use is named wherever its suite's figures are."""
+"""The unused key share of a bare PSK is named wherever its suite's figures are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages that show models: what they say is what the predictions say."""
+"""The pages of models agree with the predictions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report: what it says is computed from the results, and a browser finds nothing to complain about."""
+"""The report: its text is computed from the results, and a browser reports no errors."""
 
 from __future__ import annotations
 

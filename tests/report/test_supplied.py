@@ -1,4 +1,4 @@
-"""The report of user-supplied certificates and captures, in a browser as in print."""
+"""The report of user-supplied certificates and captures, in a browser and in print."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of results share."""
+"""Fixtures of the tests of results."""
 
 from __future__ import annotations
 

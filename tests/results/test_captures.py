@@ -1,4 +1,4 @@
-"""Captures in an experiment: read, bounded, saved, priced and reported; and everything wrong with them."""
+"""Captures in an experiment: read, limited, saved, estimated and reported; and all errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever happens to a results folder's bytes, it is refused in one line, or shows what it showed before."""
+"""A results folder with changed bytes is refused in one line, or shows the same results."""
 
 from __future__ import annotations
 

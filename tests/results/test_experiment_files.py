@@ -1,4 +1,4 @@
-"""Experiment files: what is accepted is documented, and whatever is wrong is one line that says where."""
+"""Experiment files: accepted keys are documented; errors are one line with the place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results go to disk and come back the same, whenever the run that wrote them ended."""
+"""Saved results are read back unchanged, whenever the run that wrote them ended."""
 
 from __future__ import annotations
 

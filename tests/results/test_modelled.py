@@ -1,4 +1,4 @@
-"""What an experiment asks elsewhere is priced, saved, and comes back the same."""
+"""Estimates in other places of an experiment are saved and read back unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is replaced is the run's own; what is not is neither touched nor believed."""
+"""Only the run's own files are replaced; other files are neither changed nor trusted."""
 
 from __future__ import annotations
 

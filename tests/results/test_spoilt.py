@@ -1,4 +1,4 @@
-"""Damage to a results folder is told in one line."""
+"""Damage to a results folder is reported in one line."""
 
 from __future__ import annotations
 

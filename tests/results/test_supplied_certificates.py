@@ -1,4 +1,4 @@
-"""User-supplied certificates in an experiment: who presents them, what is checked, what results say."""
+"""User-supplied certificates in an experiment: suites that present them, checks, results."""
 
 from __future__ import annotations
 

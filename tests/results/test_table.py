@@ -1,4 +1,4 @@
-"""The tidy table has every figure once, and its views show what the objects say."""
+"""The tidy table has every figure once, and its views agree with the objects."""
 
 from __future__ import annotations
 

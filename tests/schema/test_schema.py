@@ -1,4 +1,4 @@
-"""The schema: what the real commands print is decoded by it, strictly, and what is published is fresh."""
+"""The schema decodes the output of the real commands, strictly, and the published one is fresh."""
 
 from __future__ import annotations
 

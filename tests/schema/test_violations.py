@@ -1,4 +1,4 @@
-"""What is wrong with a document is said in the words of its format, and its place once."""
+"""Errors in documents are in the terms of the format, with the place once."""
 
 from __future__ import annotations
 

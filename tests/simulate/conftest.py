@@ -1,4 +1,4 @@
-"""The command, in this process: most of these tests ask it for many small things."""
+"""The command in this process, because most of these tests run it many times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared cells: published results, options, and what a headline says."""
+"""Shared cells: published results, options, and headlines."""
 
 import json
 

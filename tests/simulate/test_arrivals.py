@@ -1,4 +1,4 @@
-"""Arrival processes as people write them: what they mean, and one line for what means nothing."""
+"""Specifications of arrival processes: their meaning, and one line for invalid ones."""
 
 from __future__ import annotations
 

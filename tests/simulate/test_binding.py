@@ -1,4 +1,4 @@
-"""The simulator's binding: what it refuses, how it is broken off, and how outcomes merge."""
+"""The simulator's binding: refused input, interruption, and merging of outcomes."""
 
 from __future__ import annotations
 

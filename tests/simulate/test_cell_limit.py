@@ -1,4 +1,4 @@
-"""What cells carry at most, and `capacity --simulated --cells`, which finds what they carry."""
+"""The capacity limit of cells, and `capacity --simulated --cells`, which finds their capacity."""
 
 from __future__ import annotations
 

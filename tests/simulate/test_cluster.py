@@ -1,4 +1,4 @@
-"""Experiments on a Dask cluster: the serial run's figures, byte for byte, even if workers are lost."""
+"""Experiments on a Dask cluster: the same bytes as a serial run, even if workers are lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may use a cluster: strangers are refused, and credentials of the user's own are checked."""
+"""Access to a cluster: other users are refused, and the user's credentials are checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`simulate --endpoints`: protocol engines in virtual time, and the replay that is held to them."""
+"""`simulate --endpoints`: protocol engines in virtual time, and the comparison with a replay."""
 
 from __future__ import annotations
 

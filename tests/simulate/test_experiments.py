@@ -1,4 +1,4 @@
-"""Fleets in experiments: keys, rows of the table, the report; wrong keys with their line."""
+"""Fleets in experiments: keys, rows of the table, the report; invalid keys with their line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Load generators on a cluster: interrupted, lost, deaf, or without their scheduler."""
+"""Load generators on a cluster: interrupted, lost, unresponsive, or without their scheduler."""
 
 from __future__ import annotations
 

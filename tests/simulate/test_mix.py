@@ -1,4 +1,4 @@
-"""`simulate --mix`: clients of several kinds at one server; wrong files in one line."""
+"""`simulate --mix`: clients of several kinds at one server; invalid files in one line."""
 
 from __future__ import annotations
 

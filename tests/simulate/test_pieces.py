@@ -1,4 +1,4 @@
-"""One fleet in pieces, on a cluster: the rows of one process, byte for byte, whatever happens to workers."""
+"""One fleet in pieces on a cluster: the same bytes as one process, even if workers are lost."""
 
 from __future__ import annotations
 

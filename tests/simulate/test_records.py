@@ -1,4 +1,4 @@
-"""Data that clients send after their handshakes: reading the option, the server's work, and what rows say."""
+"""Data that clients send after their handshakes: the option, the server's work, and the rows."""
 
 from __future__ import annotations
 

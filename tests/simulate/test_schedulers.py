@@ -1,4 +1,4 @@
-"""Schedulers of Dask that do not answer, fall silent or are lost: one line each."""
+"""Dask schedulers that do not respond, stop responding or are lost: one line each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several servers, pauses between attempts, and arrivals that follow a day or a log."""
+"""Several servers, pauses between attempts, and arrivals by time of day or from a log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sessions of clients that return: which share of them resumes, for each arrival process."""
+"""Sessions of returning clients: the share that resumes, for each arrival process."""
 
 from __future__ import annotations
 

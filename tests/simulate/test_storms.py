@@ -1,4 +1,4 @@
-"""Storms in which clients give up: neither figure nor words say that such a storm is over soonest."""
+"""Storms in which clients give up: no figure or text presents such a storm as over first."""
 
 from __future__ import annotations
 

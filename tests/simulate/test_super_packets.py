@@ -1,4 +1,4 @@
-"""Bearers that are test-beds of netem: TCP's super-packets are lost as one."""
+"""Bearers for netem test beds: a super-packet of TCP is lost as a unit."""
 
 from __future__ import annotations
 

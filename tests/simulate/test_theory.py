@@ -1,4 +1,4 @@
-"""Simulated beside the formulas: waits of Pollaczek and Khinchine, and of the thesis's mixtures."""
+"""Simulations compared with formulas: Pollaczek–Khinchine waits, and those of the thesis's mixtures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `simulate` reports as unstable: what is known of the load, and nothing else."""
+"""Loads that `simulate` reports as unstable: only if this is known."""
 
 from __future__ import annotations
 

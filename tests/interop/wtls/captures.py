@@ -1,4 +1,4 @@
-"""Captures of UDP over IPv4 over Ethernet, read and written."""
+"""Reads and writes captures of UDP over IPv4 over Ethernet."""
 
 from __future__ import annotations
 

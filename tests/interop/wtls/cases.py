@@ -1,4 +1,4 @@
-"""The suites that are looked at, and what is sent in each."""
+"""The tested suites, and the messages that are sent in each."""
 
 from __future__ import annotations
 

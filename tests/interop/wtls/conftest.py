@@ -1,4 +1,4 @@
-"""One capture of every kind of WTLS handshake, made once."""
+"""One capture of every kind of WTLS handshake, created once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elliptic curves in plain integers, for verifying only: slow, and not constant in time."""
+"""Elliptic curves with Python integers, only for verification: slow, and not constant-time."""
 
 from __future__ import annotations
 

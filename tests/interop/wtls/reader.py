@@ -1,4 +1,4 @@
-"""Bytes read from the front, with nothing left unread."""
+"""Reads bytes from the front, and checks that none are left unread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signatures verified with integers alone (WAP-261-WTLS, section 11.1)."""
+"""Verifies signatures with Python integers (WAP-261-WTLS, section 11.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every curve of WTLS is told from its certificates, in either form, and a root in doubt says so."""
+"""Certificates identify every curve of WTLS, in either form; an ambiguous root is an error."""
 
 from __future__ import annotations
 

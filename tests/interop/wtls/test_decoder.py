@@ -1,4 +1,4 @@
-"""The decoder itself: a handshake worked out by hand, and what it must refuse."""
+"""The decoder: a handshake computed by hand, and invalid input that it must refuse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our datagrams, read by a decoder that was written from the specification and not from the engine."""
+"""Our datagrams, decoded by a decoder that was written from the specification alone."""
 
 from __future__ import annotations
 

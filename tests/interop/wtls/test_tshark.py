@@ -1,4 +1,4 @@
-"""Wireshark's dissector and the second decoder, over the same datagrams.
+"""Wireshark's dissector and the second decoder on the same datagrams.
 
 The dissector has limits (packet-wtls.c, 4.0): it takes a certificate with a curve's key for malformed and
 reads nothing behind it in the datagram, shows of key exchange messages only type and length, does not

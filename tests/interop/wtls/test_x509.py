@@ -1,4 +1,4 @@
-"""X.509 certificates in WTLS: OpenSSL's own program verifies what is sent."""
+"""X.509 certificates in WTLS: OpenSSL's program verifies the certificates that are sent."""
 
 from __future__ import annotations
 

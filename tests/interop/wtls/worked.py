@@ -1,4 +1,4 @@
-"""A handshake worked out by hand, and single datagrams: what decoders are tried on before they decide."""
+"""A handshake computed by hand, and single datagrams, which test the decoders first."""
 
 from __future__ import annotations
 

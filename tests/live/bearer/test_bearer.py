@@ -1,4 +1,4 @@
-"""Emulated bearers: real commands, the kernel's TCP, packets timed, lost, encrypted and captured."""
+"""Emulated bearers: real commands, the kernel's TCP, and packets' times, losses, encryption, captures."""
 
 from __future__ import annotations
 

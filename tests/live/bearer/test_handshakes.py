@@ -1,4 +1,4 @@
-"""TLS of `openssl` across emulated bearers, with the kernel's TCP at both ends, beside the simulator."""
+"""TLS of `openssl` over emulated bearers, with the kernel's TCP, compared with the simulator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measuring a path with a far end, or a client, that is not ours."""
+"""Measuring a path with another implementation as the far end or as the client."""
 
 from __future__ import annotations
 

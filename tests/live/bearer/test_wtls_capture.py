@@ -1,4 +1,4 @@
-"""WTLS between two processes of this program across a bearer, captured on the link and read by tshark."""
+"""WTLS between two processes over a bearer, captured on the link and decoded by tshark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers that others wrote, on ephemeral ports of the loopback."""
+"""Servers of other projects, on free ports of the loopback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A running server's work for a connection: measured from outside, and used by `capacity`."""
+"""The work of a running server for a connection: measured from outside, and used by `capacity`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Targets that fail, stall, die and come back."""
+"""Targets that fail, stall, end and restart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several generators at once: a background beside a measured load, and the workers of a cluster."""
+"""Several generators at once: a background load, and the workers of a cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Thresholds against figures made by hand."""
+"""Thresholds compared with hand-written figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the time of sampled handshakes goes, on both sides, for a fast and a slowed client."""
+"""The time of sampled handshakes by message, on both sides, for a fast and a slowed client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `load` prints of requirements."""
+"""The output of `load` on requirements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers for tests: the real command in a process of its own, and what speaks to it."""
+"""Servers for tests: the real command in a separate process, and its clients."""
 
 from __future__ import annotations
 

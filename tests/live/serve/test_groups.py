@@ -1,4 +1,4 @@
-"""A server exchanges keys in its suite's group and in no other, whatever `openssl s_client` offers."""
+"""A server exchanges keys only in its suite's group, whatever `openssl s_client` offers."""
 
 from __future__ import annotations
 

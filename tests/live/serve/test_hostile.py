@@ -1,4 +1,4 @@
-"""Peers that mean no good, and conditions that do none: the server stays up and honest clients are served."""
+"""Hostile peers and adverse conditions: the server keeps running and serves honest clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What peers with unfinished messages make a server hold, and whether it gives that back."""
+"""A server's memory for peers with unfinished messages, and its release."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a server can be told: several suites, own certificates, metrics, traces; and what it cannot."""
+"""Options of `serve`: several suites, user-supplied certificates, metrics, traces; and invalid ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server's queue, timed by itself, and the check that compares it with the formula."""
+"""A server's queue, timed by the server, and its comparison with the formula."""
 
 from __future__ import annotations
 

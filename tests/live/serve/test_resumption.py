@@ -1,4 +1,4 @@
-"""Sessions resumed by clients that are not ours, by session ID and by ticket, in both protocols."""
+"""Sessions resumed by other clients, by session ID and by ticket, in both protocols."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TLS servers against clients that are not ours."""
+"""TLS servers with clients of other projects."""
 
 from __future__ import annotations
 

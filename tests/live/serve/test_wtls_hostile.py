@@ -1,4 +1,4 @@
-"""WTLS peers that mean no good, over real sockets: forgeries in a client's name, garbage, floods."""
+"""Hostile WTLS peers on real sockets: forgeries in a client's name, garbage, floods."""
 
 from __future__ import annotations
 

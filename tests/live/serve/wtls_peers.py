@@ -1,4 +1,4 @@
-"""What stands between a WTLS client and its server: datagrams pass, are kept, and others come along."""
+"""A proxy between a WTLS client and its server, which forwards, drops and inserts datagrams."""
 
 from __future__ import annotations
 
