@@ -1,8 +1,8 @@
 """The functions that a command can reach, by static analysis, and the errors that they raise.
 
-A name that a function mentions is looked up in its module and in what that imports. An attribute is a name
-of an imported module, or a method of any class that is reached. The kinds of figures are found by their names
-at run time: whatever reaches their registry reaches all that the interface of a kind names.
+A name in a function is looked up in its module and that module's imports. An attribute is a name of an
+imported module, or a method of any reached class. Kinds of figures are imported by name at run time, so a
+function that reaches their registry reaches all methods of their interface.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The examples of the documentation: found, run, compared, and on request rewritten.
+"""The examples of the documentation: finds, runs and compares them, and rewrites them on request.
 
-In a block marked `console` each line after `$ ` is a command (`> ` goes on) and what follows is what it
-prints, standard error included. A line `…` stands for any lines. Measured numbers may differ, words may
-not; figures in virtual time are the same to the last digit. Blocks marked `pycon` are doctests, compared in
-the same way; blocks marked `toml` that name suites are valid experiments.
+In a block marked `console`, each line after `$ ` is a command (continued by `> `), followed by its output
+with standard error. A line `…` matches any lines. Measured numbers may differ, words may not; figures in
+virtual time are equal to the last digit. Blocks marked `pycon` are doctests, compared in the same way; blocks
+marked `toml` that name suites are valid experiments.
 
     .venv/bin/python tests/docs_examples.py     runs all console blocks and writes what they print
 """

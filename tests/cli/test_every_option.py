@@ -1,7 +1,7 @@
-"""Every option and argument of every command, given what it is not made for: one line and exit status 2,
-or it is accepted; never another status, a traceback, or an operating system's code.
+"""Invalid values of every option and argument of every command: one line and exit status 2, or accepted;
+never another status, a traceback, or an operating system's error code.
 
-`serve`, `eap` and the nodes of `aka`, which would go on for ever, have tests of their own.
+`serve`, `eap` and the nodes of `aka` would not end, and have separate tests.
 """
 
 from __future__ import annotations

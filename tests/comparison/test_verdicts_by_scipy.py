@@ -1,8 +1,8 @@
-"""Verdicts of `compare`, computed a second time: by SciPy's exact tests, from the Parquet files of the runs.
+"""Verdicts of `compare`, computed independently by SciPy's exact tests, from the Parquet files of the runs.
 
-Nothing of the comparison's code is used here. A verdict is a statement about tests: *different* where the
-two-sided test rejects that nothing changed, *equivalent* where two one-sided tests reject a change beyond the
-margin, and the ends of the interval are the shifts between which the test rejects none.
+No code of the comparison is used. A verdict follows from tests: *different* if the two-sided test rejects
+that nothing changed, *equivalent* if two one-sided tests reject a change beyond the margin. The interval
+contains the shifts that the test does not reject.
 """
 
 from __future__ import annotations

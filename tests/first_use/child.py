@@ -1,7 +1,7 @@
-"""Eight threads whose first use of the package is at once, in as many fresh processes as asked for.
+"""Eight threads that use the package for the first time concurrently, in each of several new processes.
 
-`child.py FOLDER PROCESSES NAME…` forks each process before anything of ours is loaded; thread `i` of a
-process calls function `i` of those named, in turn. Prints a line for each process that did not end well.
+`child.py FOLDER PROCESSES NAME…` forks each process before the package is loaded. Thread `i` of a process
+calls function `i` of the names, in turn. Prints a line for each process that failed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Debian's OpenSSL, over loopback and with our certificates, sends the messages that `measure` reports.
 
-Two programs that we did not build run each suite against each other. Their messages, order and bytes must be
-ours; where a build of OpenSSL 3.0 says other things than the laboratory's, the extension that differs must
-account for every byte.
+Two programs of Debian perform the handshake of each suite. Their messages, order and bytes must be the
+reported ones. If Debian's OpenSSL 3.0 sends something else, the extension that differs must account for every
+byte.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Handshakes of `measure`, written as packets, are read back by `inspect`: various protocols."""
+"""Handshakes of `measure`, written as packets, are read back by `inspect`, also WTLS and old protocols."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Symmetric work as it is recorded: of each message, the bytes that its protocol prescribes.
+"""Recorded symmetric work: for each message, the bytes that its protocol prescribes.
 
-What is expected is computed from the messages' bytes on the wire and from the RFCs (2246, 5246, 7366, 8446)
-or WAP-261-WTLS; nothing is taken from the recordings themselves. An operation has the bytes that its call is
-given.
+The expected bytes are computed from the messages' bytes on the wire and from the RFCs (2246, 5246, 7366,
+8446) or WAP-261-WTLS, and not from the recordings. An operation has the bytes that are passed to its call.
 """
 
 from __future__ import annotations

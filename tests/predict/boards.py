@@ -1,11 +1,11 @@
 """Predictions compared with published handshakes: primitives and handshake of the same chip, clock and build.
 
-Matched boards are Bayoglu's (thesis, 2004): the primitives are taken from his mutual runs alone, and they
-predict the totals of his server-authenticated runs, which were measured apart. Two modern boards have both
-figures of one build: what is left beside the primitives is taken from their handshakes of other
-kinds. Another has both, but not what its handshake does: each reading is priced. Boards whose handshake was
-published with another build than their primitives are listed apart; there the error says how much a build
-matters.
+Matched boards are Bayoglu's (thesis, 2004): the primitives come only from his mutual runs, and they predict
+the totals of his server-authenticated runs, which were measured separately. Two modern boards have both
+figures for one build; the work besides the primitives is taken from their other kinds of handshakes. Another
+has both, but does not describe its handshake, so each interpretation is estimated. Boards whose handshake was
+published for another build than their primitives are listed separately; their error shows the effect of the
+build.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""How kernel_tcp.json and kernel_grid.json were made: handshakes over the kernel's own TCP.
+"""Creates kernel_tcp.json and kernel_grid.json: handshakes over the kernel's TCP.
 
 A TUN device loses packets on their way.
 
     unshare -n python tests/predict/kernel_tcp.py 0.1957 1e9 0.05 2000 "[4096,1248]" [reno]
     chrt --fifo 10 python tests/predict/kernel_tcp.py grid tests/predict/kernel_grid.json [bbr|host]
 
-Client and server live in one network namespace; what leaves by the TUN device comes back with source and
-destination exchanged, after the rate's and the delay's time, unless it is lost. Needs root, or a user
-namespace that may open /dev/net/tun. Not run by the tests.
+Client and server are in one network namespace. The TUN device returns each packet with source and destination
+exchanged, after the time for rate and delay, unless it is lost. Needs root, or a user namespace that may open
+/dev/net/tun. Not run by the tests.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Work or power without a figure is named in every figure that depends on it, and in no other; what bounds
-such a figure holds whatever the unknown is.
+"""Work or power without a figure is named in exactly the figures that depend on it; the bounds of these
+figures hold for any value of the unknown.
 """
 
 from __future__ import annotations

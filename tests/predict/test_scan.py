@@ -1,5 +1,5 @@
-"""Every device and build, as client and as server, through prices, `predict` and `simulate`: nothing unknown
-is zero, and what depends on it is marked.
+"""Costs, `predict` and `simulate` for all devices and builds, as client and as server: unknown figures are
+never zero, and figures that depend on them are marked.
 """
 
 from __future__ import annotations

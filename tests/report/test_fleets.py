@@ -1,4 +1,4 @@
-"""Fleets in an experiment's tables and report: work without a figure is omitted and listed."""
+"""Fleets in an experiment's tables and report: lower bounds are marked, and missing figures are named."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""An unknown anywhere is marked in every cell that depends on it: of the rows that functions return and the
-terminal prints, of the results' tables, and of the report.
+"""Every unknown is marked in all cells that depend on it: in returned and printed rows, in the results'
+tables, and in the report.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""kill -9 at any time in `run`, `report`, `inspect --traces-out` and `devices import`: what was
-complete is there, nothing foreign is touched, and the next command says what it found.
+"""kill -9 at any time in `run`, `report`, `inspect --traces-out` and `devices import`: complete files are
+kept, other files are not changed, and the next command reports the state.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""No room for what a command writes: one line, exit status 1, nothing left that looks whole.
+"""No disk space for a command's output: one line, exit status 1, and no file that looks complete.
 
-Files of a process are held to so many bytes, as a full disk would hold them, and everybody may try that.
+A limit of the process's file size stands in for a full disk, because it needs no privileges.
 """
 
 from __future__ import annotations

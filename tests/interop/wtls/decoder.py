@@ -1,7 +1,7 @@
-"""A second decoder of WTLS, written from the specification alone, to compare our datagrams with.
+"""A second decoder of WTLS, written only from the specification, to check our datagrams.
 
-It is strict: every byte belongs to a field, each record carries one message, and sequence numbers run as the
-specification (WAP-261-WTLS, sections 9 and 10) has them. What is enciphered stays opaque.
+It is strict: every byte belongs to a field, each record contains one message, and sequence numbers follow the
+specification (WAP-261-WTLS, sections 9 and 10). Encrypted data is not decoded.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Wireshark's dissector and the second decoder on the same datagrams.
 
-The dissector has limits (packet-wtls.c, 4.0): it takes a certificate with a curve's key for malformed and
-reads nothing behind it in the datagram, shows of key exchange messages only type and length, does not
-decipher, and starts session identifiers one byte early.
+The dissector has limits (packet-wtls.c, 4.0): it reports a certificate with a curve's key as malformed and
+ignores the rest of the datagram, decodes only type and length of key exchange messages, does not decrypt, and
+starts session identifiers one byte early.
 """
 
 from __future__ import annotations

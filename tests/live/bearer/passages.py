@@ -1,7 +1,7 @@
-"""Datagrams of our own across a bearer, timed at both ends by the kernel's one clock.
+"""Test datagrams over a bearer, timed at both ends by the kernel's clock.
 
-Both namespaces are on this machine. A packet arrives when it is due, or later, where somebody had the
-processors: never earlier. So the least of many passages is what the bearer takes, on any machine.
+Both namespaces are on this machine. A packet arrives when it is due, or later if the processors are busy, but
+never earlier. So the minimum of many transit times is the bearer's delay, on any machine.
 """
 
 from __future__ import annotations

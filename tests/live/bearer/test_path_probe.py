@@ -1,4 +1,4 @@
-"""Measuring a path with another implementation as the far end or as the client."""
+"""Measuring a path with an untrusted reflector or client."""
 
 from __future__ import annotations
 
