@@ -1,6 +1,6 @@
-"""The native core: protocol stacks and what is measured on them.
+"""The native core: protocol stacks, and measurements of them.
 
-Only `shakedown.native` imports this module; everybody else asks there.
+Only `shakedown.native` may import this module.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,10 +13,10 @@ class InvalidSuite(CoreError, ValueError):
     """A malformed or impossible suite name."""
 
 class InvalidOption(CoreError, ValueError):
-    """An option that cannot be: a certificate profile that is not there, for example."""
+    """An invalid option, for example an unknown certificate profile."""
 
 class Unsupported(CoreError, ValueError):
-    """A valid suite name that its stack cannot run; the line says why."""
+    """A valid suite that cannot run; `str()` is the reason."""
 
 class HandshakeFailed(CoreError):
     """A handshake ended without a connection."""
@@ -88,7 +88,7 @@ def connection_per_kib_us(processors: Sequence[int]) -> float: ...
 def connection_line(points: Sequence[tuple[float, float]]) -> tuple[float, float]: ...
 
 class Inspected:
-    """A connection of a capture; each property is regenerated whenever it is asked for."""
+    """A connection of a capture; each property is computed on access."""
 
     @property
     def connection(self) -> dict[str, Any]: ...
@@ -110,14 +110,14 @@ class Inspection:
     def problem(self) -> str | None: ...
 
 class OtherLibssl:
-    """Another libssl than the built-in one; handshakes and keys through it."""
+    """Handshakes and key generation with another libssl than the built-in one."""
 
     def __init__(self, path: str) -> None: ...
     def keygen(self, kind: str, curve: str | None) -> float | None: ...
     def handshakes(self, count: int, plan: Mapping[str, Any]) -> tuple[float, float]: ...
 
 class Server:
-    """A running server; cut off when the object goes."""
+    """A running server, which is stopped when the object is deleted."""
 
     def __init__(
         self, suites: Sequence[str], request: Mapping[str, Any], *, options: Mapping[str, Any] | None = None

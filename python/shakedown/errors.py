@@ -33,7 +33,7 @@ class NoUseError(InputError):
 
 
 def without_name(reason: str, name: str) -> str:
-    """Removes the name from the beginning of a reason that is printed beside this name."""
+    """Removes the name from the beginning of a reason that is printed next to it."""
     while (shorter := reason.removeprefix(f"{name}: ").removeprefix(f"suite '{name}': ")) != reason:
         reason = shorter
     return reason

@@ -1,5 +1,5 @@
-"""How commands print: JSON, tables, lines, progress. All output to a terminal passes through this module.
-Names and notes may come from foreign files, so control characters are printed visibly.
+"""Prints JSON, tables, lines and progress. All output to a terminal passes through this module.
+Names and notes may come from untrusted files, so control characters are escaped.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ def _counted(pair: Pair) -> Compared:
     if pair.figure.quantity == "instructions":
         near = near or abs(after - before) <= COUNT_SLACK
     if pair.figure.quantity == "bytes":
-        # Signatures vary in their encoding: those of certificates, if they are generated anew, and those of
+        # Signatures vary in their encoding: those of certificates, if they are regenerated, and those of
         # handshakes, which can be most of a small message.
         near = abs(after - before) <= ENCODING_BYTES and (near or pair.before.encoded)
     return _row(pair, "equivalent" if near else "different", change=change)

@@ -1,4 +1,4 @@
-"""Limits of what is read: sizes, depths and counts, with their error messages.
+"""Limits on input: sizes, depths and counts, with their error messages.
 
 The limit of a file's size depends on its purpose. The limits are far above normal use, and far below the size
 that would exhaust memory.

@@ -68,8 +68,8 @@ def calibrate(
 ) -> Calibration:
     """Measures a running server's cost of a connection of a suite, including TCP and the close.
 
-    On this machine, loops that show the processors' speed run beside the server. Rounds count by the rule of
-    `prediction.processor_speed`.
+    On this machine, loops that show the processors' speed run concurrently with the server. Rounds count by
+    the rule of `prediction.processor_speed`.
 
     Args:
         target: `HOST:PORT` of the server.
@@ -77,7 +77,7 @@ def calibrate(
         server_workers: workers of a server on another machine.
         authorized_target: the host, if it is not this machine; its rate is not limited.
         rounds: number of rounds at the processor's full speed, after one that does not count. If twice as
-            many rounds do not contain so many at full speed, the fastest are used.
+            many rounds do not contain this number at full speed, the fastest are used.
         seconds: duration of each round.
         progress: called with the number of completed steps, and the number of all steps. Each round that
             counts is a step; the evaluation is the last one.
@@ -185,8 +185,8 @@ def calibrate(
 
 
 def _loops(processes: frozenset[int]) -> contextlib.AbstractContextManager[Meter | None]:
-    """Runs loops beside the server, on each processor that it may use, which measure the processors' speed.
-    None if these are unknown, as for a server on another machine.
+    """Runs loops on each processor that the server may use, which measure the processors' speed. None if
+    these processors are unknown, as for a server on another machine.
     """
     there = allowed(processes)
     return shared(there) if there else contextlib.nullcontext()

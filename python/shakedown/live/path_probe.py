@@ -261,7 +261,7 @@ def _measured(client: _Client, seconds: float, say: Callable[[str], None]) -> Pa
     up = _up(client, SHORT_TRAIN, 0)
     up = _up(client, *_longer(up, seconds))
     say("rate down")
-    # The reflector sends at most as many packets as it has received: two trains, and one more of this length.
+    # The reflector sends no more packets than it has received, so another train of this length is sent.
     down = _down(client, SHORT_TRAIN, 0)
     count, gap_ns = _longer(down, seconds)
     _train(client.socket.send, TRAIN_UP, client.cookie, min(count, MAX_TRAIN), gap_ns)

@@ -1,4 +1,4 @@
-"""The load generator, alone or as one of several."""
+"""The load generator, as the only one or one of several."""
 
 from __future__ import annotations
 

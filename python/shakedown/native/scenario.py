@@ -138,7 +138,7 @@ class Load(Object, frozen=True, kw_only=True):
 
 
 class ClientKind(Object, frozen=True):
-    """A kind of client of a mixture; None stands for the value of the fleet or its place."""
+    """A kind of client of a mixture; None means the value of the fleet or its place."""
 
     suite: str
     weight: float = 1.0

@@ -46,7 +46,7 @@ class Cost:
 
 
 def read_primitive(table: Table, clock_hz: float, sources: int) -> tuple[Triple, Cost]:
-    """Read one ``[[primitive]]``. Raises `InputError` naming the key and what is accepted."""
+    """Read one ``[[primitive]]``. Raises `InputError` with the key and the accepted values."""
     triple = (table.text("operation"), table.text("algorithm"), table.text("parameters", ""))
     fault = triple_fault(*triple)
     if fault:

@@ -136,7 +136,7 @@ class Overhead:
 
 
 def read_overhead(table: Table, clock_hz: float) -> Overhead:
-    """Read ``[overhead]``. Raises `InputError` naming the key and what is accepted."""
+    """Read ``[overhead]``. Raises `InputError` with the key and the accepted values."""
     keys = ["per_handshake_us", "per_message_us", "per_byte_us", "sd_us"]
     known = any(key in table for key in keys) or "message" in table or "handshake" in table
     base_s, message_s, byte_s, sd_s = (table.number(key, 0.0) * 1e-6 for key in keys)
@@ -179,7 +179,7 @@ def _work(table: Table) -> MessageWork:
 
 
 def read_connection(table: Table) -> DeviceConnection:
-    """Read ``[connection]``. Raises `InputError` naming the key and what is accepted."""
+    """Read ``[connection]``. Raises `InputError` with the key and the accepted values."""
     server_us, client_us = (table.maybe(key) for key in ("server_us", "client_us"))
     server_s, client_s = (None if us is None else us * 1e-6 for us in (server_us, client_us))
     sd_s, per_kib_s = (table.number(key, 0.0) * 1e-6 for key in ("sd_us", "per_kib_us"))

@@ -119,7 +119,7 @@ def accepted_parameters(algorithm: str) -> str:
 
 
 def triple_fault(operation: str, algorithm: str, parameters: str) -> str | None:
-    """Return what is wrong with a triple and what is accepted, or None if it is well formed."""
+    """Return the error of a triple with the accepted values, or None if it is well formed."""
     if operation not in OPERATIONS:
         hint = did_you_mean(operation, OPERATIONS)
         return f"unknown operation {operation!r}; accepted: {', '.join(OPERATIONS)}{hint}"

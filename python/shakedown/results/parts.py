@@ -33,7 +33,7 @@ class Parts:
         return sum(self.heights)
 
     def chunks(self, kind: str | None = None) -> Iterator[pl.DataFrame]:
-        """Some parts at a time, those of one kind of figures or all, in order."""
+        """The table in blocks of parts, in order: those with one kind of figures, or all."""
         for group in self._groups:
             if kind is None or any(self.kinds[at] == kind for at in group):
                 yield pl.concat([pl.read_parquet(io.BytesIO(self.contents[at])) for at in group])
@@ -59,7 +59,7 @@ class Chunked(Protocol):
     """The input of queries: results, or any other table in chunks."""
 
     def chunks(self, kind: str | None = None) -> Iterator[pl.DataFrame]:
-        """The table, some rows at a time; of a kind of figures, or all."""
+        """The table in blocks of rows: those with one kind of figures, or all."""
 
 
 View = Callable[[Chunked], pl.DataFrame]

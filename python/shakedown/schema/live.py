@@ -34,8 +34,8 @@ class RatesPerS(Object, frozen=True, kw_only=True):
 
 
 class Resumptions(Object, frozen=True, kw_only=True):
-    """Completed connections that were to resume a session, those that the server resumed, and those whose
-    client had no session to offer.
+    """Completed connections that should resume a session, those that the server resumed, and those whose
+    client had no session.
     """
 
     asked: Count

@@ -1,4 +1,4 @@
-"""Options as frozen structs: command line, experiment files and functions derive theirs from one declaration.
+"""Options as frozen structs, the only declaration for command line, experiment files and functions.
 
 A struct has the types and defaults of its options, and checks their values when it is created. The name of
 a field ends with its unit (`timeout_s` is `--timeout`, and `timeout` in a file). `options.csv` has the rest,
@@ -8,7 +8,7 @@ one option per line:
 - `form`: how its text is read: a `time`, `duration`, `rate`, `share`, `charge`, `file`, `secret`, a `device`,
   the `name or file` of a certificate profile, or of `server software`.
 - `table`: its table in an experiment's file; empty: the top of the file.
-- `metavar`, `about`: for the help text. `default`: what None stands for.
+- `metavar`, `about`: for the help text. `default`: the meaning of None.
 - `above`, `least`, `most`: its bounds.
 """
 

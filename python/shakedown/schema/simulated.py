@@ -1,4 +1,4 @@
-"""What `simulate --json` prints: one fleet of clients, replayed in virtual time. Times are seconds.
+"""The output of `simulate --json`: one fleet of clients, replayed in virtual time. Times are seconds.
 
 Every figure is simulated: recorded handshakes, estimated on devices, over links, transports and a server's
 queue. If work has no cost figure, the simulation uses lower bounds of that side's work; figures that depend

@@ -1,6 +1,6 @@
 """User-supplied certificates in an experiment: their files, the suites that use them, and their description.
 
-A suite without key names uses the user's chain where possible. A suite with key names uses the chain if its
+A suite without key names uses the user's chain if possible. A suite with key names uses the chain if its
 keys are those; otherwise certificates with the named keys are generated. So one experiment can compare a
 user's chain with others.
 """

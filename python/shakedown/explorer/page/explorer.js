@@ -1,4 +1,4 @@
-// The page: controls are the address, the address is the question, and answers replace each other in order.
+// The page: the address contains the state of the controls and is the query; each answer replaces the previous one.
 
 const token = new URLSearchParams(location.search).get("token") ?? "";
 const form = document.getElementById("controls");
@@ -8,7 +8,7 @@ const make = (name, ...children) => {
   element.append(...children);
   return element;
 };
-// Hues that colour-blind readers tell apart; lines have a dash as well.
+// Colours that colour-blind readers can distinguish; lines also have different dashes.
 const COLOURS = ["--key", "--signature", "--hello", "--violet", "--muted", "--rose"];
 const PAUSE_MS = 120;
 let asked = 0, pending = new AbortController();
@@ -44,7 +44,7 @@ function fill(values) {
   }
 }
 
-// A table in the words that the command prints; suites may be broken at their slashes.
+// A table with the cells that the command prints; suites may be wrapped at their slashes.
 function table(id, { table: { head, cells, notes }, rows }) {
   const line = (tag, texts) => make("tr", ...texts.map((text) => make(tag, ...text.split(/(?<=\/)/).flatMap((part) => [part, make("wbr")]))));
   by(id).replaceChildren(line("th", head), ...cells.map((texts) => line("td", texts)));
@@ -65,13 +65,13 @@ function draw(id, spec) {
   const whole = { $schema: "https://vega.github.io/schema/vega-lite/v6.json", width: "container", height: 220, autosize: { type: "fit-x", contains: "padding" }, config, ...spec };
   const options = { actions: { export: true, source: false, compiled: false, editor: false }, renderer: "svg", ast: true };
   window.vegaEmbed(by(id), whole, options).then(() => {
-    // The menu's button is a picture without a name.
+    // The menu's button is an image without an accessible name.
     by(id).querySelector("summary")?.setAttribute("aria-label", "Save this chart");
   });
 }
 
 const duration = (title, more = {}) => ({ type: "quantitative", title, axis: { format: "~s", ...more } });
-// Beside the names of suites an axis may be shorter than its title, which then begins below them.
+// An axis next to the names of suites may be shorter than its title, which then begins below the names.
 const beside = { titleAnchor: "end" };
 const suite = { field: "suite", type: "nominal", title: null };
 const lines = { color: suite, strokeDash: suite };
@@ -126,7 +126,7 @@ function showFleet(found) {
     const per_s = (count) => count / row.series_s / row.replications;
     return { suite: row.suite, start_s: number * row.series_s, attempts: per_s(transmissions), collisions: per_s(collided), "from clients": utilisation[0], "to clients": utilisation[1] };
   }));
-  // Opportunities of random access may be rarer than the intervals of the series.
+  // The series may have intervals without an opportunity of random access.
   const averaged = [{ bin: { maxbins: 100 } }, { aggregate: "mean" }];
   const ofCells = (id, names, title) => over(id, names, title, cells.some((one) => names.some((name) => one[name])) ? cells : [], ...averaged);
   ofCells("access", ["attempts", "collisions"], "attempts per second");
@@ -136,7 +136,7 @@ function showFleet(found) {
 async function answer() {
   const mine = ++asked;
   const current = () => mine === asked;
-  // What was asked before is not computed any more.
+  // Aborts earlier requests.
   pending.abort();
   pending = new AbortController();
   const { signal } = pending;
@@ -146,7 +146,7 @@ async function answer() {
   const took = () => `${Math.round(performance.now() - started)} ms`;
   try {
     let refined = 1;
-    // A first answer from few replays; the whole one follows, unless it came at once.
+    // The first answer uses few replays; the precise answer follows, unless the first one is precise.
     for (const coarse of [true, false]) {
       const found = await ask("/predict", new URLSearchParams([["coarse", coarse], ...parameters]), signal);
       if (!current()) return;
