@@ -21,7 +21,7 @@ def pin(processor: int) -> None:
 
 @contextmanager
 def placed(wanted: Collection[int]) -> Iterator[None]:
-    """Pins this thread, and those that it starts in the block, to some processors; not if there are none."""
+    """Pins this thread, and those that it starts in the block, to `wanted` processors, if any are given."""
     before = processors()
     if wanted:
         os.sched_setaffinity(0, wanted)

@@ -257,7 +257,7 @@ def loaded(
             "seed": 1 if scenario.seed is None else scenario.seed,
             "timeout_s": live.timeout_s,
             "ca": options.ca,
-            # The server was started by this process, so its certificate need not be checked.
+            # User-supplied certificates are not checked: this process started the server.
             "check": not options.user_supplied,
             **(generator or {}),
         }
