@@ -80,7 +80,7 @@ test-rust: .venv/.tools ## The Rust tests, our own crates with overflow checks a
 
 # Tests that open sockets, start peers or run the pages' commands wait more than they compute: beside them the others
 # have a processor to themselves. Each half is serial, so fixed ports and servers never meet; what fails is run again.
-PEERS_TESTS := $(addprefix tests/,aka capture certs docs eap first_use interop live)
+PEERS_TESTS := $(addprefix tests/,aka capture certs docs eap explore first_use interop live)
 
 test-python: build .venv/.dev ## The Python tests, command line, documentation and report included, in two halves at once
 	$(MAKE) --no-print-directory --keep-going --jobs 2 test-peers test-others

@@ -34,6 +34,16 @@ settings.register_profile("shakedown", deadline=None, derandomize=os.environ.get
 settings.load_profile("shakedown")
 
 
+@pytest.fixture(scope="session")
+def cargo() -> None:
+    """For tests that build a Rust program. They run last, when the Rust tests no longer hold Cargo's lock."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Move the tests that need `cargo` to the end."""
+    items.sort(key=lambda item: "cargo" in getattr(item, "fixturenames", ()))
+
+
 @pytest.fixture
 def peer() -> Callable[[str], str]:
     """`peer("tshark")`: an independent implementation; missing, the test is skipped, or fails in CI."""

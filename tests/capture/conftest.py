@@ -28,7 +28,7 @@ def unavailable(reason: str) -> None:
 
 
 @pytest.fixture(scope="session")
-def program() -> Path:
+def program(cargo: None) -> Path:
     return checked_example("inspect_capture")
 
 
