@@ -21,7 +21,7 @@ from shakedown.prediction import connection_cost as measuring
 from shakedown.prediction import cpu_contention
 from shakedown.prediction.connection_cost import Plan as Serving
 from shakedown.prediction.connection_cost import Served, Speeds, connection_cost, fitted, served
-from shakedown.prediction.cpu_contention import Watch, busy_neighbours
+from shakedown.prediction.cpu_contention import Watch, busy_neighbours, shared
 from shakedown.prediction.inputs import ServerModel
 from shakedown.prediction.libssl import LibraryError, Libssl, Plan, libssl_of
 from shakedown.prediction.other_openssl import RARE, OtherOpenssl, adjusted
@@ -338,6 +338,20 @@ with {which}:
     for child in children:
         while child.exists() and child.joinpath("stat").read_text().rpartition(")")[2].split()[0] != "Z":
             time.sleep(0.01)
+
+
+def test_neighbours_leave_ctrl_c_to_the_parent():
+    """A terminal sends it to all of them, and a neighbour would print a traceback."""
+    others = set(multiprocessing.active_children())
+    with shared([min(os.sched_getaffinity(0))], 2) as meter:
+        children = set(multiprocessing.active_children()) - others
+        before = meter.counts[1::2]
+        for child in children:
+            os.kill(child.pid, signal.SIGINT)
+        while not all(now > then + 2 for now, then in zip(meter.counts[1::2], before, strict=True)):
+            assert all(child.is_alive() for child in children)
+            time.sleep(0.01)
+    assert len(children) == 2
 
 
 def test_nobody_works_unasked():

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from predict import handmade
 from shakedown.errors import InputError
-from shakedown.prediction.library import TraceLibrary, announce, write_library
+from shakedown.native.scenario import MeasureOptions
+from shakedown.prediction.library import TraceLibrary, announce, open_library, write_library
 from shakedown.prediction.trace import parse_trace
 from shakedown.profiles import load_software
 
@@ -306,23 +307,43 @@ def test_a_bare_psk_needs_no_key_share():
 
 
 @pytest.mark.parametrize(
-    ("suite", "offered"),
+    ("software", "suite", "offered"),
     [
-        ("tls1.2/rsa/rsa2048/server", True),
-        ("tls1.2/ecdhe_ecdsa+x25519/p256/server", True),
-        ("tls1.3/x25519mlkem768/p256/server", True),
-        ("tls1.2/dhe_rsa+dh2048/rsa2048/server", False),
-        ("tls1.2/psk", False),
-        ("tls1.2/psk/resumed", False),
-        ("tls1.3/psk_dhe+x25519", False),
-        ("tls1.3/x25519/mldsa44/server", False),
-        ("wtls/rsa/rsa1024/server", False),
+        ("go", "tls1.2/rsa/rsa2048/server", True),
+        ("go", "tls1.2/ecdhe_ecdsa+x25519/p256/server", True),
+        ("go", "tls1.3/x25519mlkem768/p256/server", True),
+        ("go", "tls1.2/dhe_rsa+dh2048/rsa2048/server", False),
+        ("go", "tls1.2/psk", False),
+        ("go", "tls1.2/psk/resumed", False),
+        ("go", "tls1.3/psk_dhe+x25519", False),
+        ("go", "tls1.3/x25519/mldsa44/server", False),
+        ("go", "wtls/rsa/rsa1024/server", False),
+        ("go", "tls1.2/ecdhe_rsa+brainpoolp256r1/rsa2048/server", False),
+        ("nginx", "tls1.2/rsa/rsa2048/server", True),
+        ("nginx", "tls1.2/psk", False),
+        ("nginx", "wtls/rsa/rsa1024/server", False),
+        ("haproxy", "tls1.3/psk_dhe+x25519", False),
+        ("rustls", "tls1.2/ecdhe_ecdsa+x25519/p256/server", True),
+        ("rustls", "tls1.3/x25519mlkem768/p256/server", True),
+        ("rustls", "tls1.2/rsa/rsa2048/server", False),
+        ("rustls", "tls1.2/psk", False),
+        ("rustls", "tls1.3/p521/p256/server", False),
+        ("openssl", "tls1.2/psk", True),
     ],
 )
-def test_suites_that_a_servers_software_does_not_offer_are_named(suite, offered):
+def test_suites_that_a_servers_software_does_not_offer_are_named(software, suite, offered):
     said: list[str] = []
     library = TraceLibrary(
-        software=load_software("go"), record=lambda name: handmade.entry(name, TICKETS, []), say=said.append
+        software=load_software(software),
+        record=lambda name: handmade.entry(name, TICKETS, []),
+        say=said.append,
     )
     assert library[suite].suite == suite
-    assert any("go does not offer it" in line for line in said) == (not offered)
+    assert any(f"{software} does not offer it" in line for line in said) == (not offered)
+
+
+def test_an_empty_name_is_no_software():
+    with pytest.raises(InputError, match="unknown server software ''"):
+        open_library(None, server_software="")
+    with pytest.raises(InputError, match="unknown server software ''"):
+        MeasureOptions(server_software="").issuing("tls1.2/psk")

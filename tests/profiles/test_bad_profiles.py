@@ -155,6 +155,7 @@ def test_a_bad_device_profile(document, words):
         (bearer(link_encryption="wpe"), ["link_encryption is 'wpe'", '"wep"']),
         (bearer(energy={"tail_w": 1.0}), ["[energy]: tail_w is given alone", "both tail_w and tail_s"]),
         (bearer(energy={"send_w": 1.0}), ["[energy]: send_w is given alone", "both send_w and receive_w"]),
+        (bearer(energy={"setup_j": 1.0}), ["[energy]: setup_j is given without setup_ms"]),
         (bearer(energy={"spread": 0.5}), ["[energy]: spread is 0.5", "at least 1"]),
         (bearer(energy={"tail_w": 1.0, "tail_s": 1e18}), ["[energy]: tail_s is 1e+18", "at most 1e+09"]),
         (bearer(mtu_bytes=10**12), ["mtu_bytes is 1000000000000", "at most 1e+06"]),

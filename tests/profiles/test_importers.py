@@ -248,7 +248,9 @@ def test_an_imported_profile_can_be_loaded(monkeypatch, tmp_path):
     assert device.library == "wolfSSL 5.6.6"
 
 
-@pytest.mark.parametrize(("name", "words"), [("phone", "ships"), ("My Board", "lower-case letters")])
+@pytest.mark.parametrize(
+    ("name", "words"), [("phone", "shipped profile"), ("My Board", "lower-case letters")]
+)
 def test_an_import_needs_a_name_of_its_own(monkeypatch, tmp_path, name, words):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     (tmp_path / "bench.txt").write_text(MBEDTLS, encoding="utf-8")

@@ -65,14 +65,14 @@ def world(place, true):
         return rows(), saved, {**tables(saved), **lines(saved)}
 
 
-def rows() -> dict[str, list[Figure]]:
+def rows(rate_per_s: float = 0.1) -> dict[str, list[Figure]]:
     """The cells of the tables that functions and commands share."""
     place = {"device": DEVICE, "bearer": BEARER}
     options = PredictionOptions(from_idle=True, battery_j=1e4)
     fleet = Fleet(arrivals=ARRIVALS[0], clients=100, replications=1)
     made = {
-        "predict": shakedown.predict(SUITES, rate_per_s=0.1, options=options, **place),
-        "capacity": shakedown.capacity(SUITES, within_s=60.0, rate_per_s=0.1, **place),
+        "predict": shakedown.predict(SUITES, rate_per_s=rate_per_s, options=options, **place),
+        "capacity": shakedown.capacity(SUITES, within_s=60.0, rate_per_s=rate_per_s, **place),
         "simulate": shakedown.simulate(SUITES, fleet, **place),
         "storm": shakedown.simulate(SUITES, Fleet(arrivals=ARRIVALS[1], clients=100), **place),
     }
@@ -86,13 +86,15 @@ def rows() -> dict[str, list[Figure]]:
     return found
 
 
-def results() -> Results:
+def results(rate_per_s: float = 0.1) -> Results:
     """The results of an experiment with the same places and fleets."""
     own = [real.measurement(suite) for suite in SUITES]
     fleets = Fleets(
         fleets=tuple(Fleet(arrivals=one, clients=100, replications=1) for one in ARRIVALS), seed=1
     )
-    places = Places(devices=(DEVICE,), bearers=(BEARER,), rates_per_s=(0.1,), within_s=60.0, battery_j=1e4)
+    places = Places(
+        devices=(DEVICE,), bearers=(BEARER,), rates_per_s=(rate_per_s,), within_s=60.0, battery_j=1e4
+    )
     about = AboutExperiment(name="e")
     run = Run(Experiment(about, (), places, asked={"simulated": fleets}))
     for one in own:
@@ -144,6 +146,26 @@ def depends(one: Figure, other: Figure) -> bool:
             return text != other_text
         value, other_value = (float(found[1].replace(",", "")) for found in numbers)
     return not math.isclose(value, other_value, rel_tol=DRAWN, abs_tol=1e-12)
+
+
+def test_every_estimate_has_the_mark_of_its_basis():
+    """All costs of this scenario are in part assumed."""
+    estimates = {
+        "predict": ("client_s", "server_s", "queue_s", "utilisation", "energy_j", "wake_tail_j"),
+        "capacity": ("rate_per_s", "workers_needed", "unloaded_s", "limit_per_s"),
+    }
+    found = rows(1000.0)
+    for command, keys in estimates.items():
+        for key in keys:
+            assert all(text.startswith("≈ ") for text, _ in found[f"{command} {key}"]), (command, key)
+    saved = results(1000.0)
+    page = {**tables(saved), **lines(saved)}
+    loads = [
+        name for name in page if ("utilisation" in name and "predictions" in name) or "worker of" in name
+    ]
+    assert len(loads) >= 2
+    for name in loads:
+        assert all(text.startswith("≈ ") for text, _ in page[name]), (name, page[name])
 
 
 @settings(max_examples=6, deadline=None)

@@ -281,7 +281,7 @@ def test_many_reasons_are_counted():
 def test_workers_are_a_least_number_where_any_place_lacks_a_figure():
     rows = [
         {"label": "s", "rate_per_s": 1.0, "workers_needed": needed, "workers_needed_low": needed,
-         "workers_needed_high": needed, "missing": missing}
+         "workers_needed_high": needed, "missing": missing, "basis": "assumed"}
         for needed, missing in ((2, 0), (1, 3))
     ]  # fmt: skip
     for view in (rows, rows[::-1]):

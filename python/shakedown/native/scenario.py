@@ -76,7 +76,9 @@ class MeasureOptions(OptionGroup, frozen=True, kw_only=True):
         from shakedown.profiles.registry import load_software
         from shakedown.profiles.software import DEFAULT_SOFTWARE
 
-        software = load_software(str(self.server_software or DEFAULT_SOFTWARE))
+        software = load_software(
+            str(DEFAULT_SOFTWARE if self.server_software is None else self.server_software)
+        )
         if self.tickets is not None or not suite.startswith("tls1.3/") or self.carrier == "eap":
             return self
         tickets = software.tickets_of(resumption="/resumed" in suite)

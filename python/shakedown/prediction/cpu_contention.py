@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -24,6 +25,7 @@ from shakedown.prediction.processor_speed import LOOPS, Speed, Timed
 
 if TYPE_CHECKING:
     from ctypes import Array, c_double
+    from multiprocessing.context import ForkProcess
 
 T = TypeVar("T")
 
@@ -166,18 +168,27 @@ def _ticks() -> tuple[int, int]:
 
 @contextlib.contextmanager
 def _beside(works: Sequence[tuple[int, Callable[[int], None]]]) -> Iterator[None]:
-    """Run a process for each work on its processor; each gets the parent's process ID."""
+    """Run a process for each work on its processor; each gets the parent's process ID.
+
+    Ctrl-C reaches all processes of a terminal. These inherit that it is blocked, and end with the parent.
+    """
     context = get_context("fork")
     me = os.getpid()
     others = [context.Process(target=_work, args=(*one, me), daemon=True) for one in works]
-    for one in others:
-        one.start()
+    started: list[ForkProcess] = []
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
+        try:
+            for one in others:
+                one.start()
+                started.append(one)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         yield
     finally:
-        for one in others:
+        for one in started:
             one.terminate()
-        for one in others:
+        for one in started:
             one.join(5)
 
 

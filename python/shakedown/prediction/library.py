@@ -274,7 +274,7 @@ def open_library(
             say(notice)
         return cast("Mapping[str, Any]", builtins(bare(measured)))
 
-    chosen = server_software or (DEFAULT_SOFTWARE if path is None else None)
+    chosen = DEFAULT_SOFTWARE if server_software is None and path is None else server_software
     software = None if chosen is None else load_software(str(chosen))
     own = user_data_dir() / "traces"
     return TraceLibrary(path, software=software, own=own, record=record, canonical=native.canonical, say=say)

@@ -160,6 +160,8 @@ def parse_bearer(document: Mapping[str, Any], where: str) -> Bearer:
         assumed={key: " ".join(texts) for key, texts in assumed.items()},
     )
     top.finish()
+    if bearer.energy.setup_j and bearer.setup is None:
+        raise top.fail("[energy]: setup_j is given without setup_ms; accepted: with setup_ms, or not at all")
     if bearer.mtu_bytes <= bearer.ip_bytes + bearer.udp_bytes:
         raise top.fail(
             f"mtu_bytes is {bearer.mtu_bytes}; accepted: more than the bytes of the headers, "

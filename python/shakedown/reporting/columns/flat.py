@@ -72,8 +72,10 @@ def figure(
 
 
 def marked_figure(row: Row, key: str, shown: str) -> str:
-    """A figure with the mark of its basis; a bound has its own mark."""
-    return shown if row.get(key) is None else marked(shown, row.get(f"{parted(key)[0]}_basis"))
+    """A figure with the mark of its basis; a bound (`≥ 1 s`, `< 1%`) has its own mark, zero needs none."""
+    if not row.get(key) or shown.startswith("<"):
+        return shown
+    return marked(shown, row.get(f"{parted(key)[0]}_basis"))
 
 
 def energy_text(row: Row, key: str = "energy_j") -> str:
@@ -83,8 +85,7 @@ def energy_text(row: Row, key: str = "energy_j") -> str:
         return NOTHING
     if row[f"{name}_high_j"] is None and row.get(key) is None:
         return UNKNOWN
-    shown = figure(row, key, _joules, between=energy_range)
-    return marked_figure(row, key, shown) if row.get(key) else shown
+    return marked_figure(row, key, figure(row, key, _joules, between=energy_range))
 
 
 def _joules(value: float, digits: int) -> str:

@@ -122,7 +122,13 @@ def _energy(key: str, heading: str, meaning: str, rank: int) -> tuple[Column, Co
 
 
 def _wait(row: Row) -> str:
-    return "unstable" if row["ready_mean_s"] is None else figure(row, "queue_s", digits=2)
+    if row["ready_mean_s"] is None:
+        return "unstable"
+    return marked_figure(row, "queue_s", figure(row, "queue_s", digits=2))
+
+
+def _load(row: Row) -> str:
+    return marked_figure(row, "utilisation", figure(row, "utilisation", lambda value, _: load(value)))
 
 
 def _charge(row: Row) -> str:
@@ -157,7 +163,7 @@ PREDICTIONS = (
     Column(key="queue_s", name="queue wait", unit="s", rank=ROOM, meaning="wait for a worker of the server",
            text=_wait),
     Column(key="utilisation", name="utilisation", unit="1", rank=ROOM, meaning="of the server's workers",
-           text=lambda row: figure(row, "utilisation", lambda value, _: load(value))),
+           text=_load),
     _time("ready", "p50", "median", "of ready", WIDE),
     _time("ready", "p95", "p95", "of ready", WIDE),
     *(_time("done", name, f"done {name}", "of done", WIDE) for name in ("p50", "p95", "p99")),
@@ -202,6 +208,7 @@ def saved_prediction(row: Row) -> dict[str, Any]:
     found = {
         **row,
         "total_basis": row["basis"],
+        **dict.fromkeys(("queue_basis", "utilisation_basis"), row["server_basis"]),
         **dict.fromkeys(("ready_missing", "done_missing"), row["missing"]),
     }
     if row["handshakes_per_charge"] is row["handshakes_per_charge_high"] is None:
@@ -310,7 +317,7 @@ def _workers(row: Row) -> str:
         )
     high = "?" if many is None else many_workers(many)
     ends = f" ({many_workers(few or needed)} – {high})" if few != many else ""
-    return many_workers(needed) + ends
+    return marked(many_workers(needed), row.get("workers_needed_basis")) + ends
 
 
 def _at_least(few: float | None) -> str:
@@ -342,10 +349,11 @@ CAPACITIES = (
     _at_capacity("p50", "median", WIDE),
     _at_capacity("p95", "p95", WIDE),
     _at_capacity("p99", "p99", ROOM),
-    Column(key="unloaded_s", name="unloaded", unit="s", rank=WIDE, text=lambda row: figure(row, "unloaded_s"),
+    Column(key="unloaded_s", name="unloaded", unit="s", rank=WIDE,
+           text=lambda row: marked_figure(row, "unloaded_s", figure(row, "unloaded_s")),
            meaning="ready without load"),
     Column(key="limit_per_s", name="saturation", unit="1/s", rank=WIDE,
-           text=lambda row: figure(row, "limit_per_s", rough),
+           text=lambda row: marked_figure(row, "limit_per_s", figure(row, "limit_per_s", rough)),
            meaning="rate at which the queue saturates"),
     Column(key="workers", name="workers", rank=WIDE),
     Column(key="cells", name="cells", rank=WIDE),

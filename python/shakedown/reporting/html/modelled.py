@@ -12,12 +12,14 @@ from shakedown.reporting.charts.figure import Figure
 from shakedown.reporting.charts.map import time_map
 from shakedown.reporting.charts.queue import queue_curves, rates_drawn
 from shakedown.reporting.columns import MAX_ROWS, WIDE, Row
+from shakedown.reporting.columns.flat import marked_figure
 from shakedown.reporting.columns.modelled import PREDICTIONS, saved_prediction
 from shakedown.reporting.columns.notes import key_shares
 from shakedown.reporting.figures import (
     NOTHING,
     bounded,
     legend,
+    marked,
     marked_rate,
     marked_time,
     share,
@@ -175,7 +177,7 @@ def _by_rate(view: pl.DataFrame, rates: Sequence[float]) -> Table:
     for one in rates:
         head += [f"wait at {one:g}/s", "utilisation"]
     rows = view.unique(["label", "rate_per_s"], keep="first", maintain_order=True).to_dicts()
-    first = {(row["label"], row["rate_per_s"]): row for row in rows}
+    first = {(row["label"], row["rate_per_s"]): saved_prediction(row) for row in rows}
     body = []
     for suite in dict.fromkeys(row["label"] for row in rows):
         cells = [suite]
@@ -183,9 +185,12 @@ def _by_rate(view: pl.DataFrame, rates: Sequence[float]) -> Table:
             row = first[suite, one]
             wait = bounded(lambda found: time(found, 2), row["queue_s"], row["queue_low_s"], None)
             load = bounded(lambda found: share(found, 1), row["utilisation"], row["utilisation_low"], None)
+            wait, load = (
+                marked_figure(row, key, shown) for key, shown in (("queue_s", wait), ("utilisation", load))
+            )
             cells += [SATURATED if row["ready_mean_s"] is None else wait, load]
         body.append(cells)
-    caption = "Wait for a worker of the server, and the worker's utilisation."
+    caption = f"Wait for a worker of the server, and the worker's utilisation.{_legend(rows)}"
     return Table(head, body, len(head) - 1, caption, "modelled")
 
 
@@ -213,7 +218,7 @@ def _workers(view: pl.DataFrame, rates: Sequence[float]) -> Table:
     found: dict[tuple[str, float], Row] = {}
     least: set[tuple[str, float]] = set()
     needs = ("workers_needed", "workers_needed_low", "workers_needed_high")
-    rows: Sequence[Row] = view.select("label", "rate_per_s", *needs, "missing").to_dicts()
+    rows: Sequence[Row] = view.select("label", "rate_per_s", *needs, "missing", "basis").to_dicts()
     for row in rows:
         key = (row["label"], row["rate_per_s"])
         needed = row["workers_needed"]
@@ -234,7 +239,7 @@ def _workers(view: pl.DataFrame, rates: Sequence[float]) -> Table:
                 cells.append(f"≥ {whole(low)}")
                 continue
             ends = "" if low == high else f" ({whole(low)} – {'?' if high is None else whole(high)})"
-            cells.append(whole(row["workers_needed"]) + ends)
+            cells.append(marked(whole(row["workers_needed"]), row["basis"]) + ends)
         body.append(cells)
     caption = (
         "The smallest number of workers that meets the experiment's time limit at each rate, for the device "

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from shakedown.reporting.columns import ALWAYS, Column, Row, Selection, label
-from shakedown.reporting.columns.flat import energy_text
+from shakedown.reporting.columns.flat import energy_text, marked_figure
+from shakedown.reporting.columns.modelled import saved_prediction
 from shakedown.reporting.columns.notes import key_shares, no_energies, not_estimated
 from shakedown.reporting.figures import NOTHING, bounded, marked, number, rounded_down, share
 from shakedown.reporting.terminal.listing import layout, listing
@@ -85,6 +86,7 @@ def _loads(view: pl.DataFrame, width: int) -> Iterator[str]:
     lines: dict[str, dict[str, Any]] = {}
     for row in view.unique(["label", "rate_per_s"], keep="first", maintain_order=True).to_dicts():
         shown = bounded(lambda found: share(found, 1), row["utilisation"], row["utilisation_low"], None)
+        shown = marked_figure(saved_prediction(row), "utilisation", shown)
         lines.setdefault(row["label"], {"label": row["label"]})[f"at {row['rate_per_s']:g}/s"] = shown
     some = _spread(rates, MAX_RATES)
     if not some:
