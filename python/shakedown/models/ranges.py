@@ -74,7 +74,7 @@ def ratio(one: Mapping[str, Range], other: Mapping[str, Range]) -> Range:
         raise ValueError(f"sums are {mine} and {theirs}; accepted: above 0")
     middle = mine / theirs
     down = up = 0.0
-    for name in {*one, *other}:
+    for name in {**one, **other}:
         a, b = one.get(name, exactly(0.0)), other.get(name, exactly(0.0))
         steps = [
             math.log(max(mine - a.mean + x, 1e-300) / max(theirs - b.mean + y, 1e-300) / middle)
