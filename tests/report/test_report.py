@@ -6,7 +6,9 @@ import csv
 import io
 import json
 import re
+import resource
 import subprocess
+import sys
 import xml.etree.ElementTree as ET
 import zlib
 from itertools import pairwise
@@ -136,7 +138,7 @@ def test_what_cannot_be_is_not_said():
 def test_ratios_of_rough_means_are_rough():
     rough = results_of(real.known(suite, off=0.15) for suite in SUITES)
     first, *_ = map(plain, answer(rough))
-    assert re.search(r"the most, [\d.]+ \S+ ± \d+%: about \d+ times as long\.$", first), first
+    assert re.search(r"the most, [\d.]+ \S+ ± \d+%: about [\d,]+ times as long\.$", first), first
 
 
 def test_time_by_class_adds_up_to_the_mean():
@@ -421,3 +423,23 @@ def test_marks_inherit_what_all_of_a_group_say_and_look_the_same():
     found = hoisted(svg)
     assert found.count("#345") == found.count("#999") == 1
     assert vl_convert.svg_to_png(found) == vl_convert.svg_to_png(svg)
+
+
+def test_a_limited_address_space_is_named(results, tmp_path):
+    """The chart engine would end the process, with a stack trace of its own."""
+    page = tmp_path / "page.html"
+    done = subprocess.run(
+        [sys.executable, "-m", "shakedown", "report", str(results.folder), "--out", str(page)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30)),
+    )
+    assert done.returncode == 1
+    [line] = [one for one in done.stderr.splitlines() if one]
+    assert line == (
+        "error: charts cannot be drawn: the address space is limited to 8.0 GiB (ulimit -v), and the chart "
+        "engine reserves 66; accepted: a larger limit"
+    )
+    assert not page.exists()

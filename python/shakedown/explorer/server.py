@@ -27,6 +27,7 @@ from urllib.parse import parse_qs
 from shakedown.errors import ShakedownError, os_reason, with_options
 from shakedown.explorer import answers
 from shakedown.explorer.question import Question, asked
+from shakedown.reporting.charts.engine import vega
 from shakedown.reporting.charts.theme import stylesheet_variables
 
 TIMEOUT_S = 30.0
@@ -169,6 +170,4 @@ def _simulated(question: Question, replications: str) -> object:
 @functools.cache
 def _vega() -> bytes:
     """Vega-Lite and its runtime, from the package that renders the report's figures."""
-    import vl_convert
-
-    return bytes(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"), "utf-8")
+    return bytes(vega().javascript_bundle("window.vegaEmbed = vegaEmbed;"), "utf-8")

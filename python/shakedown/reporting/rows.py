@@ -100,13 +100,13 @@ def _offline_class(kind: Any) -> type[altair.TopLevelMixin]:  # noqa: ANN401 - o
     def _repr_mimebundle_(self: altair.TopLevelMixin, *args: Any, **options: Any) -> Any:  # noqa: ANN401
         if altair.renderers.active != "default":
             return kind._repr_mimebundle_(self, *args, **options)
-        import vl_convert
+        from shakedown.reporting.charts.engine import vega
 
         definition = self.to_dict()
         version = altair.SCHEMA_VERSION.partition(".")[0]
         return {
             f"application/vnd.vegalite.{version}+json": definition,
-            "image/svg+xml": vl_convert.vegalite_to_svg(definition, allowed_base_urls=[]),
+            "image/svg+xml": vega().vegalite_to_svg(definition, allowed_base_urls=[]),
             "text/plain": repr(self),
         }
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from shakedown.files.text import visible
 from shakedown.reporting.charts import theme
+from shakedown.reporting.charts.engine import vega
 from shakedown.reporting.charts.inherited import hoisted
 
 if TYPE_CHECKING:
@@ -88,9 +89,7 @@ class Figure:
 
     def png(self) -> bytes:
         """The figure as PNG, with twice as many pixels for sharp print."""
-        import vl_convert
-
-        return _compressed(bytes(vl_convert.svg_to_png(self.svg, scale=2)))
+        return _compressed(bytes(vega().svg_to_png(self.svg, scale=2)))
 
     def files(self) -> dict[str, bytes]:
         """The figure's files by the ends of their names."""
@@ -134,10 +133,8 @@ def draw(definition: Definition) -> str:
 
     Marks whose rows have a `SUITE` get a `data-suite`; those with a `TIP` a `<title>`, which browsers show.
     """
-    import vl_convert
-
     safe = cast(Definition, _described(definition))
-    svg = vl_convert.vegalite_to_svg({**safe, "config": theme.vega_config()}, allowed_base_urls=[])
+    svg = vega().vegalite_to_svg({**safe, "config": theme.vega_config()}, allowed_base_urls=[])
     svg = re.sub(rf'<(\w+) aria-label="([^"]*){_BETWEEN}([^"]*)"([^>]*?)(/?)>', _annotated, svg)
     return hoisted(_lean(svg))
 
