@@ -395,8 +395,9 @@ class SimulatedCapacity(Promise, frozen=True, kw_only=True):
     limits the rate. The whole 95 % interval of the figure is below the limit.
 
     `ready_s` (until the client may send data), `done_s` (until both sides have finished) and `utilisation`
-    are the figures of `clients` at this rate, with `precision`. `modelled_rate_per_s` is the rate by
-    formula; null with `records` or `cells`, for which there is no formula. `records` describes the data
+    are the figures of `clients` at this rate, with `precision`; if it is 0, of the clients that were ready at
+    the lowest rate tried. `modelled_rate_per_s` is the rate by formula; null with `records` or `cells`, for
+    which there is no formula. `records` describes the data
     that each client sends after its handshake, and its work at this rate; `limit_per_s` includes it.
     `cells` is the number of cells that the clients share; null: each client has its own link.
     `cells_limit_per_s` is an upper bound of the cells' rate: without any contention, the resource

@@ -131,6 +131,7 @@ class _Search:
         share = handshake_s / service_s if service_s > 0.0 else 1.0
         self.modelled = modelled if asked.records is None and asked.cells is None else None
         self.most_per_s = 0.0  # upper bound of the rates within the limit
+        self.last: Simulated | None = None  # of the rate tried last
         self.modelled_per_s: float = (found["estimate"] or found["upper"] or 0.0) * share
         if self.cells_limit is not None:
             self.modelled_per_s = min(self.modelled_per_s, self.cells_limit.rate_per_s)
@@ -147,7 +148,8 @@ class _Search:
         return settle(fleet)
 
     def at(self, settled: Settled) -> Simulated:
-        return run(Job(self.one, None, settled, self.workers, self.seed))
+        self.last = run(Job(self.one, None, settled, self.workers, self.seed))
+        return self.last
 
     def breaks(self, rate_per_s: float) -> bool:
         """Whether few clients at a rate show that the limit is exceeded."""
@@ -195,7 +197,7 @@ class _Search:
         return (math.inf if value_s is None else value_s), margin_s or 0.0
 
     def best(self) -> tuple[float | None, Simulated | None]:
-        """The highest rate within the limit, and the fleet at it."""
+        """The highest rate within the limit, and the fleet at it; if there is none, that at the lowest."""
         if self.limit_per_s is None:
             return None, None
         # Nearer to saturation no run of acceptable length can decide whether the limit is met.
@@ -210,7 +212,7 @@ class _Search:
         if found is None:
             found = self.keeps(low_per_s)
             if found is None:
-                return 0.0, None
+                return 0.0, self.last
         while high_per_s > low_per_s * STEP:
             # With a loose limit the result lies near saturation: search there first.
             far = low_per_s < high_per_s / 4

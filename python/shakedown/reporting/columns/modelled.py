@@ -396,12 +396,23 @@ def _calibrated(found: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"{found['suite']}: {one}" for one in found["warnings"])
 
 
+def _unreachable_because(found: Row) -> str:
+    if "unloaded_s" in found:
+        return f"ready after {figure(found, 'unloaded_s')} even without any load"
+    percentile = found["percentile"]
+    ready_s = found.get("ready_mean_s" if percentile is None else f"ready_p{percentile:g}_s")
+    if ready_s is None or ready_s <= found["within_s"]:
+        return "too many clients fail even at the lowest rate tried"
+    whose = "on average" if percentile is None else f"(p{percentile:g})"
+    return f"ready after {time(ready_s)} {whose} even at the lowest rate tried"
+
+
 def _capacity_notes(rows: Sequence[Row]) -> Iterator[str]:
     """The reasons why no rate meets the limit, and the work without a figure."""
     for name, row in zip(subjects(rows), rows, strict=True):
         found = flat(row)
-        if unreachable(found) and "unloaded_s" in row:
-            yield f"{name}: ready after {figure(found, 'unloaded_s')} even without any load"
+        if unreachable(found):
+            yield f"{name}: {_unreachable_because(found)}"
         if (most_per_s := row.get("cells_limit_per_s")) is not None:
             many = count(row["cells"], "cell")
             yield (
