@@ -43,6 +43,7 @@ def test_only_the_loss_differs(text, loss):
         ("initial-window=0", "initial-window is '0'; accepted: 1 to 1,000"),
         ("syn-retries=21", "syn-retries is '21'; accepted: 0 to 20"),
         ("loss=1%,", "unknown setting ''; accepted: loss=…"),
+        ("loss=1%,congestion=bbr,loss=2%", "loss is there twice; accepted: each setting once"),
     ],
 )
 def test_anything_else_is_refused(change, said):

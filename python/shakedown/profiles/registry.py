@@ -141,8 +141,13 @@ def load_bearer(name: str) -> Bearer:
     if not colon or "/" in changes:
         return _load("bearers", "bearer", name, parse_bearer)
     bearer = structs.replace(_load("bearers", "bearer", profile, parse_bearer), name=name)
+    keys: set[str] = set()
     for change in changes.split(","):
         bearer = _changed(bearer, change)
+        key = change.partition("=")[0]
+        if key in keys:
+            raise InputError(f"bearer {name!r}: {key} is there twice; accepted: each setting once")
+        keys.add(key)
     return bearer
 
 

@@ -178,7 +178,9 @@ def _file(written: str, path: Path) -> Arrivals:
     return Arrivals(written, "file", at_s=times)
 
 
-_ACCEPTED_TIMES = "accepted: one time per line, in seconds from the start, in rising order"
+_ACCEPTED_TIMES = (
+    f"accepted: one time per line, in seconds from the start, in rising order, {MAX_STORM_S:,.0f} at most"
+)
 
 
 def _plain(text: bytes, before_s: float) -> array[float] | None:

@@ -20,7 +20,8 @@ def read_keyed(
     for part in text.split(","):
         name, equals, value = (word.strip() for word in part.partition("="))
         if name not in readers or not equals:
-            hint = did_you_mean(name, tuple(readers)) or f"; {accepted}"
+            near = "" if name in readers else did_you_mean(name, tuple(readers))
+            hint = near or f"; {accepted}"
             raise InputError(f'{option} "{text:.60}": there is no "{part.strip():.40}"{hint}')
         if name in found:
             raise InputError(f'{option} "{text:.60}": {name} is there twice; {accepted}')

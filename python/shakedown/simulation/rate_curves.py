@@ -71,7 +71,10 @@ def _share(text: str) -> float:
 
 def read_rates(path: Path) -> Points:
     """A rate over time from a file: seconds and clients per second, a pair per line. Raises `InputError`."""
-    accepted = "accepted: seconds, clients per second, one pair per line, the seconds rising from 0"
+    accepted = (
+        "accepted: seconds, clients per second, one pair per line, the seconds rising from 0 to "
+        f"{MAX_CURVE_S:,.0f} at most, the rates up to {MAX_PER_S:,.0f}"
+    )
     points: list[tuple[float, float]] = []
     for number, line in _lines(path, MAX_RATES_BYTES, "file of rates"):
         text = before_comment(path, number, line)
