@@ -288,6 +288,17 @@ def test_a_target_below_one_per_cent_is_printed_as_it_was_asked():
     assert imprecise(found) == "p99 ± 0.5%, target ± 0.1%"
 
 
+@pytest.mark.parametrize(
+    ("reached", "said"),
+    [(0.0507, "p99 ± 5.1%"), (0.05004, "p99 ± 5.004%"), (0.0551, "p99 ± 6%"), (0.21, "p99 ± 21%")],
+)
+def test_a_missed_target_differs_from_what_was_reached(reached, said):
+    found = Precision(
+        asked=0.05, reached=reached, widest="p99", is_settled=True, is_long_enough=True, is_met=False
+    )
+    assert imprecise(found) == f"{said}, target ± 5%"
+
+
 def test_the_interval_of_few_repetitions_is_student_s():
     """With the normal distribution's 1.96, those of five would miss the mean in 12 % of all cases."""
     for degrees in (*range(1, 60), 1000):

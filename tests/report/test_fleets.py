@@ -57,6 +57,10 @@ def test_least_values_are_marked_wherever_they_are_shown(results):
             assert len(shown) == 2
             assert all(("≥" in line) == lacks for line in shown)
     lines = [*alone, *mixed]
+    assert [line.split(":")[1] for line in alone if "storm:" in line] == [" 2 times 30 clients, storm"]
+    assert [line.split(":")[1] for line in alone if line.startswith("simulated") and "poisson:" in line] == [
+        " 60 clients, poisson"
+    ]
     assert sum("≥ a lower bound" in line for line in lines) == 4
 
 

@@ -30,6 +30,8 @@ def said(shakedown, *more):
 def test_a_storm_without_cells_says_what_it_leaves_out(shakedown):
     assert "200 clients, each with a link of its own, storm:2s" in said(shakedown)
     assert "200 clients in 2 cells, storm:2s" in said(shakedown, "--cells", "2")
+    # A cell has the clients of one replication.
+    assert "2 times 100 clients in 2 cells" in said(shakedown, "--cells", "2", "--replications", "2")
     steady = said(shakedown, "--arrivals", "poisson:10/s", "--replications", "1")
     assert "link of its own" not in steady
 

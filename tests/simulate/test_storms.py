@@ -206,3 +206,9 @@ def test_the_recovery_time_is_printed_only_where_every_client_got_in():
     row = {"recovery_s": 12.3, "recovery_low_s": None, "failed": 0, "clients": 10}
     assert recovery(row) == "12.3 s"
     assert recovery(row | {"failed": 1}) == NOT_RECOVERED
+
+
+def test_the_answer_names_the_cells_of_the_first_storm(tmp_path):
+    text = SWEPT.replace('"storm:1s", "poisson:5/s"', '"storm:1s"').replace("[40, 80]", "[40]")
+    first, *_ = (plain(one) for one in answer(runs.results(tmp_path, text)))
+    assert first.startswith("A storm of 40 clients in 1 cell is over after")

@@ -47,13 +47,14 @@ def _labelled(view: pl.DataFrame) -> pl.DataFrame:
 def fleets(table: pl.DataFrame) -> pl.DataFrame:
     """Simulated fleets, one per row, in the table's order; times in seconds.
 
-    `arrivals`, `clients`, `cells`, `retry`, `admission`, `autoscale`, `sessions` and `records` (null if not
-    given), `completed`, `attempts`, `failed`, `handshake_mean_s` … `handshake_max_s`, `wait_mean_s`,
-    `wait_margin_s`, `wait_missing`, `energy_mean_j`, `energy_basis`, `energy_missing`, `wake_tail_j`,
-    `wake_tail_low_j`, `wake_tail_high_j`, `wake_tail_basis`, `basis` (of the times), `missing` (why they are
-    lower bounds), `unstable` (1, 0, or null if unknown), `utilisation`, `records_utilisation` (the part of it
-    for records), `offered`, `recovery_s` (these are null if work has no cost figure; `utilisation_low` and
-    similar columns are lower bounds), `in_flight`, the three `modelled_…_s`, `width_s` of the time series,
+    `arrivals`, `clients`, `replications` (null in results of earlier versions), `cells`, `retry`,
+    `admission`, `autoscale`, `sessions` and `records` (null if not given), `completed`, `attempts`, `failed`,
+    `handshake_mean_s` … `handshake_max_s`, `wait_mean_s`, `wait_margin_s`, `wait_missing`, `energy_mean_j`,
+    `energy_basis`, `energy_missing`, `wake_tail_j`, `wake_tail_low_j`, `wake_tail_high_j`, `wake_tail_basis`,
+    `basis` (of the times), `missing` (why they are lower bounds), `unstable` (1, 0, or null if unknown),
+    `utilisation`, `records_utilisation` (the part of it for records), `offered`, `recovery_s` (these are null
+    if work has no cost figure; `utilisation_low` and similar columns are lower bounds), `in_flight`, the
+    three `modelled_…_s`, `width_s` of the time series,
     `without_cost`;
     `endpoints`: the stacks whose engines ran; `mix`: the mixture of clients, null for clients of one kind;
     `imprecise`: why figures are less precise than requested; `saturated`: cells that are saturated.
@@ -65,7 +66,7 @@ def fleets(table: pl.DataFrame) -> pl.DataFrame:
         **columns("simulated", ("in-flight", "unstable")),
         **columns("simulated", ("wake-tail", "unused-key-share"), (None, "low", "high")),
         **columns("series", ("width",)),
-        **columns("simulated", ("clients", "cells", "completed", "refused", "attempts")),
+        **columns("simulated", ("clients", "replications", "cells", "completed", "refused", "attempts")),
         **columns("simulated", ("utilisation", "records.utilisation", "offered", "seed")),
         **columns("simulated", ("handshake", "wait", "energy"), STATISTICS),
     }

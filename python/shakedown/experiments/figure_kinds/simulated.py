@@ -268,6 +268,7 @@ def rows(scenario: Scenario, found: Found) -> Iterator[Row]:
     if one is None:
         return
     yield figure("simulated.clients", one.clients)
+    yield figure("simulated.replications", one.replications)
     if one.cells is not None:
         yield figure("simulated.cells", one.cells)
     if fleet.retry is not None:

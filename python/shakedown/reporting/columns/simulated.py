@@ -108,8 +108,11 @@ def imprecise(found: Precision, access: Access | None = None) -> str:
     """The reached precision if it is below the target, and the reason."""
     if found.reached is None:
         return "from one replication; precision unknown"
-    digits = 0 if found.asked >= 0.01 else 1
-    wide = f"{found.widest} ± {share(found.reached, digits)}, target ± {share(found.asked, digits)}"
+    digits = fine = 0 if found.asked >= 0.01 else 1
+    # A missed target and what was reached differ as printed.
+    while found.reached > found.asked and fine < 4 and round(found.reached, fine + 2) <= found.asked:
+        fine += 1
+    wide = f"{found.widest} ± {share(found.reached, fine)}, target ± {share(found.asked, digits)}"
     if not found.is_settled:
         short = "the run is short compared with the correlation time of the queues"
         return f"{wide}; {saturation(access) or short}"
@@ -278,10 +281,24 @@ def _title(rows: Sequence[Simulated]) -> str:
     resumed = f", {share(one.resumption)} of them resume" if one.resumption else ""
     return (
         f"simulated: {place_title([builtins(row) for row in rows])}; "
-        f"{count(one.clients, 'client')}{in_cells(one)}{at_servers(one)}, "
+        f"{clients_of(one)}{in_cells(one)}{at_servers(one)}, "
         f"{one.arrivals if len(arrivals) == 1 else f'{len(arrivals)} kinds of arrivals'}{resumed}, "
         f"seed {one.seed}"
     )
+
+
+def clients_each(clients: float, replications: float | None, rate_per_s: float | None, arrivals: str) -> str:
+    """The number of clients; of a storm with replications the number in each, on which its length depends.
+
+    A saved fleet of an earlier version has no number of replications.
+    """
+    if replications in (None, 1) or goes_on(rate_per_s, arrivals):
+        return count(int(clients), "client")
+    return f"{replications:,.0f} times {count(int(clients / replications), 'client')}"
+
+
+def clients_of(one: Simulated | SimulatedMix) -> str:
+    return clients_each(one.clients, one.replications, one.rate_per_s, one.arrivals)
 
 
 def in_cells(one: Simulated | SimulatedMix) -> str:
@@ -293,7 +310,7 @@ def in_cells(one: Simulated | SimulatedMix) -> str:
 
 def at_servers(one: Simulated | SimulatedMix) -> str:
     """The number of servers, if there are several."""
-    return "" if one.servers == 1 else f", {one.servers} servers ({one.balance})"
+    return "" if one.servers == 1 else f", {one.servers:,} servers ({one.balance})"
 
 
 def bases(rows: Iterable[tuple[str, Row]]) -> Iterator[str]:
@@ -538,7 +555,7 @@ def mix_title(row: SimulatedMix) -> str:
     """The properties that all kinds share."""
     many = f", {row.workers} workers" if row.workers > 1 else ""
     return (
-        f"simulated: {row.mix} to {row.server_device}{many}; {count(row.clients, 'client')}{in_cells(row)}"
+        f"simulated: {row.mix} to {row.server_device}{many}; {clients_of(row)}{in_cells(row)}"
         f"{at_servers(row)}, {row.arrivals}, seed {row.seed}"
     )
 

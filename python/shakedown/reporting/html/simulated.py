@@ -28,7 +28,7 @@ from shakedown.reporting.html.mixture import mixture_section
 from shakedown.reporting.html.section import Block, Section, Table
 from shakedown.reporting.html.tables import html_table
 from shakedown.reporting.html.text import Sentence, plain, sentence
-from shakedown.reporting.terminal.fleets import fleet_groups, fleet_words
+from shakedown.reporting.terminal.fleets import clients_words, fleet_groups, fleet_words
 from shakedown.results.fleets import FLEET_OPTIONS
 
 if TYPE_CHECKING:
@@ -268,7 +268,7 @@ def answer(results: Results) -> list[Sentence]:
     if not rows:
         return []
     first = next(iter(fleet_groups(rows).values()))
-    clients = count(int(first[0]["clients"]), "client")
+    clients = clients_words(first[0])
     through = sorted((row for row in first if not row["failed"]), key=last_s)
     broken = max(first, key=_failed)
     if not through:

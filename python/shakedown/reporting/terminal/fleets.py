@@ -13,6 +13,7 @@ from shakedown.reporting.columns.simulated import (
     CLIENTS,
     NOT_RECOVERED,
     bases,
+    clients_each,
     few_clients,
     recovery,
     saved_fleet,
@@ -43,9 +44,16 @@ def fleet_groups(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, ...], lis
 
 def fleet_words(row: Mapping[str, Any]) -> str:
     """The number of clients and cells, the arrivals, and the options."""
-    cells = f" in {count(int(row['cells']), 'cell')}" if row["cells"] else ""
     given = "".join(f", {name} {row[name]}" for name in FLEET_OPTIONS if row[name])
-    return f"{count(int(row['clients']), 'client')}{cells}, {row['arrivals']}{given}"
+    return f"{clients_words(row)}, {row['arrivals']}{given}"
+
+
+def clients_words(row: Mapping[str, Any]) -> str:
+    return _clients(row) + (f" in {count(int(row['cells']), 'cell')}" if row["cells"] else "")
+
+
+def _clients(row: Mapping[str, Any]) -> str:
+    return clients_each(row["clients"], row["replications"], row["rate_per_s"], row["arrivals"])
 
 
 def fleet_tables(results: Results, width: int) -> Iterator[str]:
@@ -95,7 +103,7 @@ def mixtures(results: Results) -> list[dict[str, Any]]:
 def mixture_title(row: Mapping[str, Any]) -> str:
     """The properties that all its clients share."""
     many = f", {int(row['workers'])} workers" if row["workers"] > 1 else ""
-    said = f"{count(int(row['clients']), 'client')} of {row['mix']} to {row['server_device']}{many}"
+    said = f"{_clients(row)} of {row['mix']} to {row['server_device']}{many}"
     late = NOT_RECOVERED if row["failed"] else f"recovery time {recovery(row)}"
     late = "" if row["rate_per_s"] is not None else f", {late}"
     return f"{said}, {row['arrivals']}: utilisation {utilisation(row)}{late}"
