@@ -115,6 +115,7 @@ def test_coverage_classes_share_cells_and_have_preambles_of_their_own():
     ("table", "message"),
     [
         ('medium = "x"\nup_bps = 1', "down_bps is missing"),
+        ('medium = ""\nup_bps = 1\ndown_bps = 1', "[cell]: medium is empty; accepted: a non-empty string"),
         ('medium = "x"\n[cell.csma]\nslot_ms = 1', "[cell]: [csma]: window is missing"),
         ('medium = "x"\n[cell.circuits]\nchannels = 1.5', "channels is 1.5; accepted: a whole number"),
         ('medium = "x"\n[cell.circuits]\nlines = 3', "channels is missing"),

@@ -36,11 +36,13 @@ class Table:
         return key in self._values
 
     def text(self, key: str, default: str | None = None, accepted: Iterable[str] = ()) -> str:
-        """Read a string; it is required without ``default``; ``accepted`` are its allowed values."""
+        """Read a string; without ``default`` it is required and not empty; ``accepted`` are its values."""
         given = key in self._values
         value = self._take(key, default)
         if not isinstance(value, str):
             raise self.fail(f"{key} is {value!r}; accepted: a string")
+        if default is None and not value:
+            raise self.fail(f"{key} is empty; accepted: a non-empty string")
         choices = list(accepted)
         if choices and given and value not in choices:
             raise self.fail(
