@@ -76,6 +76,19 @@ def test_no_area_leaves_the_axis():
         assert max(one["to"] for one in areas["data"]["values"]) <= end_s < 45.0
 
 
+@pytest.mark.parametrize(
+    ("recovery_s", "failed", "said"),
+    [
+        (2.5, 0.0, "recovery time 2.50 s"),
+        (2.5, 3.0, "last one ready after 2.50 s, 3 gave up"),
+        (0.0, 5.0, "none ready, 5 gave up"),
+    ],
+)
+def test_a_storm_that_has_not_recovered_has_no_recovery_time(recovery_s, failed, said):
+    fleet = Storm("x", [(1.0, 5.0), (2.0, 5.0), (3.0, 0.0)], recovery_s=recovery_s, failed=failed)
+    assert f"'{said}'" in str(storms([fleet], 1.0, 900))
+
+
 def test_causes_stand_on_each_other():
     causes = {ACCESS: [3.0, 9.0], SERVER: [4.0, 9.0], PAUSING: [1.0, 0.0], GONE: [0.0, 2.0]}
     fleet = Storm("x", [(1.0, 10.0), (2.0, 6.0)], recovery_s=2.0, failed=2.0, causes=causes)

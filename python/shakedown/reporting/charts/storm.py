@@ -186,9 +186,9 @@ def storms(fleets: Sequence[Storm], arrive_s: float, width: int) -> Definition:
         most_in = "" if one.most_in_s is None else f"99 % ready after {time(one.most_in_s)}"
         peak = f"up to {whole(max((many for _, many in one.outside), default=0.0))} waiting at once"
         gone = f", {whole(one.failed)} gave up" if one.failed else ""
-        last = f"{'last one' if one.failed else 'all'} in after {time(one.recovery_s)}{gone}"
+        last = f"{'last one ready after' if one.failed else 'recovery time'} {time(one.recovery_s)}{gone}"
         if not one.recovery_s:
-            last = f"none in{gone}"
+            last = f"none ready{gone}"
         bases.append({**about, "y": base, "top": base - _AREA_PX, "bottom": base})
         ends.append({**about, TIP: last, "at": one.recovery_s, "top": base - _AREA_PX, "bottom": base})
         first_y = position * row_px + 9
