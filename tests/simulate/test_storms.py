@@ -213,6 +213,7 @@ def test_a_map_has_each_storms_recovery(swept, tmp_path):
     assert len(definition["layer"][0]["data"]["values"]) == 8
     # Not all storms of a large map have pictures of their own.
     assert {name for name in drawn if name.endswith("-loads")} == {f"storm-{n}-loads" for n in (1, 2, 3, 4)}
+    assert section.lead.endswith(" Figures over time: the first 4 of 8 storms.")
 
 
 def test_the_recovery_time_is_printed_only_where_every_client_got_in():

@@ -79,7 +79,8 @@ def storm_section(results: Results, rows: Sequence[Row]) -> Iterator[Section]:
         return
     blocks = [Block(figure=figure) for figure in _recovery_maps(rows)]
     drawn = MAX_LOAD_FIGURES if blocks else MAX_FIGURES
-    for position, (place, fleet) in enumerate(list(fleet_groups(rows).items())[:drawn]):
+    groups = list(fleet_groups(rows).items())
+    for position, (place, fleet) in enumerate(groups[:drawn]):
         words, device, bearer, server = place
         workers = count(int(fleet[0]["workers"]), "worker")
         title = f"{words}, over {bearer}: clients not yet ready ({workers} of {server})"
@@ -100,7 +101,10 @@ def storm_section(results: Results, rows: Sequence[Row]) -> Iterator[Section]:
         blocks.append(Block(figure=figure, table=_storm_table(fleet), folded_table="In figures"))
         if position < MAX_LOAD_FIGURES:
             blocks.append(Block(figure=_loads_figure(results, fleet[:MAX_LOADS], position, title)))
-    yield Section("storms", "Storms", " ".join(map(plain, answer(results))), blocks)
+    lead = " ".join(map(plain, answer(results)))
+    if len(groups) > drawn:
+        lead += f" Figures over time: the first {drawn} of {len(groups):,} storms."
+    yield Section("storms", "Storms", lead, blocks)
 
 
 def _recovery_maps(rows: Sequence[Row]) -> Iterator[Figure]:
