@@ -207,6 +207,13 @@ fn a_path_that_loses_everything_fails_every_handshake() {
     }
 }
 
+/// The queue includes the packet in service, so no packet enters this one, and none can be lost.
+#[test]
+fn a_queue_smaller_than_a_packet_fails_every_handshake() {
+    let found = replay(&tls13(1000), &path(18e3, 95.0, r#", "loss": 0.005, "queue_bytes": 1"#), 1);
+    assert_eq!((found.failed, found.link_bytes), (1.0, [0.0, 0.0]));
+}
+
 #[test]
 fn a_coarse_answer_is_near_the_whole_one_for_a_fifth_of_the_handshakes_at_most() {
     let varying = r#", "setup": {"kind": "uniform", "minimum_s": 0.1, "maximum_s": 0.9}, "loss": 0.02"#;

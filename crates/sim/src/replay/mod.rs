@@ -119,6 +119,9 @@ impl Replay {
             units = [0, 1].map(|way| units[way].max(one.units[way]));
         }
         let survives = class.bearer.survival(units);
+        // If a full queue drops even the first packet, no packet can be lost, and no handshake would belong to the
+        // second stratum.
+        let loses = survives < 1.0;
         let mut strata = Vec::new();
         if !loses || survives < MIN_SHARE {
             strata.push(Stratum::new(1.0, FIRST[0], None));
