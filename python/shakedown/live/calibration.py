@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from shakedown.errors import InputError, ShakedownError
+from shakedown.files.limits import MAX_WORKERS
 from shakedown.live.server_processes import allowed, busy_s, listening, name_of, new_children, usage
 from shakedown.prediction.cpu_contention import MAX_STEAL, Meter, Watch, shared
 from shakedown.prediction.processor_speed import Speed, Timed
@@ -85,7 +86,10 @@ def calibrate(
     Raises:
         InputError: for an invalid target or suite, and for a host that may not be loaded.
         ShakedownError: if handshakes fail, or if the measurement does not show the server's work.
+        CoreError: from the core, if the server cannot be reached, or if the first handshake fails.
     """
+    if not 1 <= server_workers <= MAX_WORKERS:
+        raise InputError(f"server_workers is {server_workers}; accepted: 1 or more, up to {MAX_WORKERS:,}")
     if rounds < 2 or not 0.05 <= seconds <= 60.0:
         raise InputError(f"{rounds} rounds of {seconds:g} s; accepted: at least 2, of 0.05 to 60 s")
     tell = progress or (lambda done, total: None)

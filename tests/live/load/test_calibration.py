@@ -175,6 +175,7 @@ def test_a_processor_that_is_slow_all_along_widens_the_range(monkeypatch):
         ({"target": "127.0.0.1"}, "accepted: HOST:PORT"),
         ({"suite": "tls9/x"}, 'unknown suite "tls9/x"|unknown'),
         ({"rounds": 1}, "accepted: at least 2"),
+        ({"server_workers": 0}, "server_workers is 0; accepted: 1 or more"),
         ({"seconds": 0.0}, "accepted: at least 2, of 0.05 to 60 s"),
     ],
 )
