@@ -28,7 +28,7 @@ pub enum ClientFailure {
     #[error("no response to a request that was sent {}", times(*transmissions))]
     NoAnswer { transmissions: u32 },
     #[error("only invalid responses; the last one: {reason}")]
-    NotBelieved { reason: AuthenticatorError },
+    InvalidResponses { reason: AuthenticatorError },
     #[error("the server answered Access-Accept with other keys than the peer's")]
     Keys,
     #[error("the server answered Access-Accept, but {0}")]
@@ -55,7 +55,7 @@ impl ClientFailure {
         match self {
             Self::Peer(failure) => failure.cause(),
             Self::NoAnswer { .. } => "no_answer".into(),
-            Self::NotBelieved { .. } => "bad_authenticator".into(),
+            Self::InvalidResponses { .. } => "bad_authenticator".into(),
             Self::Keys | Self::Mppe(_) => "keys".into(),
             Self::RejectedWithoutEap => "rejected".into(),
             Self::WrongEap { .. } => "protocol".into(),
@@ -115,7 +115,7 @@ struct Waiting {
     wait: Time,
     deadline: Time,
     give_up: Time,
-    disbelieved: Option<AuthenticatorError>,
+    authenticator_error: Option<AuthenticatorError>,
 }
 
 impl<E: Endpoint> Authentication<E> {
@@ -168,7 +168,7 @@ impl<E: Endpoint> Authentication<E> {
             wait: FIRST_WAIT,
             deadline: now + FIRST_WAIT.min(self.limit),
             give_up: now + self.limit,
-            disbelieved: None,
+            authenticator_error: None,
         });
         Ok(&waiting.packet)
     }
@@ -179,8 +179,8 @@ impl<E: Endpoint> Authentication<E> {
             return Ok(None);
         };
         if now >= waiting.give_up {
-            return Err(match waiting.disbelieved {
-                Some(reason) => ClientFailure::NotBelieved { reason },
+            return Err(match waiting.authenticator_error {
+                Some(reason) => ClientFailure::InvalidResponses { reason },
                 None => ClientFailure::NoAnswer { transmissions: waiting.transmissions },
             });
         }
@@ -201,7 +201,7 @@ impl<E: Endpoint> Authentication<E> {
             return Err(Discarded::Unexpected);
         }
         if let Err(reason) = self.secret.check_response(&packet, &waiting.authenticator) {
-            waiting.disbelieved = Some(reason);
+            waiting.authenticator_error = Some(reason);
             return Err(reason.into());
         }
         if packet.first(attribute::PROXY_STATE).is_some() {

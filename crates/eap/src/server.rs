@@ -39,8 +39,9 @@ impl ServerFailure {
     }
 }
 
+/// The server's reaction to a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum Output {
     Request(Vec<u8>),
     /// EAP-Success; the tunnel has the MSK.
     Success(Vec<u8>),
@@ -99,16 +100,16 @@ impl<E: Endpoint> Server<E> {
         eap::packet(Code::Request, self.identifier, kind::IDENTITY, &[])
     }
 
-    pub fn handle(&mut self, now: Time, bytes: &[u8]) -> Said {
-        let Ok(packet) = Packet::parse(bytes) else { return Said::Ignored };
+    pub fn handle(&mut self, now: Time, bytes: &[u8]) -> Output {
+        let Ok(packet) = Packet::parse(bytes) else { return Output::Ignored };
         if packet.code != Code::Response {
-            return Said::Ignored;
+            return Output::Ignored;
         }
         if self.state == State::Identity {
             return self.identified(&packet);
         }
         if packet.identifier != self.identifier || self.state == State::Over {
-            return Said::Ignored;
+            return Output::Ignored;
         }
         if let State::Failing(failure) = &self.state {
             let failure = failure.clone();
@@ -121,9 +122,9 @@ impl<E: Endpoint> Server<E> {
         }
     }
 
-    fn identified(&mut self, packet: &Packet<'_>) -> Said {
+    fn identified(&mut self, packet: &Packet<'_>) -> Output {
         if packet.kind != kind::IDENTITY {
-            return Said::Ignored;
+            return Output::Ignored;
         }
         self.identity = packet.data.get(..eap::MAX_IDENTITY_BYTES).unwrap_or(packet.data).to_vec();
         self.identifier = packet.identifier;
@@ -131,7 +132,7 @@ impl<E: Endpoint> Server<E> {
         self.request(&Message::START.to_bytes())
     }
 
-    fn tls(&mut self, now: Time, data: &[u8]) -> Result<Said, Violation> {
+    fn tls(&mut self, now: Time, data: &[u8]) -> Result<Output, Violation> {
         let message = Message::parse(data)?;
         let reaction = self.tunnel.handle(now, &message)?;
         match reaction {
@@ -168,27 +169,27 @@ impl<E: Endpoint> Server<E> {
         Ok(if self.tunnel.is_sent() { self.succeed() } else { self.next_fragment() })
     }
 
-    fn next_fragment(&mut self) -> Said {
+    fn next_fragment(&mut self) -> Output {
         let data = self.tunnel.next_message().to_bytes();
         self.request(&data)
     }
 
-    fn request(&mut self, data: &[u8]) -> Said {
+    fn request(&mut self, data: &[u8]) -> Output {
         if self.rounds == MAX_ROUNDS {
             return self.fail(ServerFailure::TooManyRounds);
         }
         self.rounds += 1;
         self.identifier = self.identifier.wrapping_add(1);
-        Said::Request(eap::packet(Code::Request, self.identifier, kind::TLS, data))
+        Output::Request(eap::packet(Code::Request, self.identifier, kind::TLS, data))
     }
 
-    fn succeed(&mut self) -> Said {
+    fn succeed(&mut self) -> Output {
         self.state = State::Over;
-        Said::Success(eap::result(Code::Success, self.identifier))
+        Output::Success(eap::result(Code::Success, self.identifier))
     }
 
-    fn fail(&mut self, failure: ServerFailure) -> Said {
+    fn fail(&mut self, failure: ServerFailure) -> Output {
         self.state = State::Over;
-        Said::Failure(eap::result(Code::Failure, self.identifier), failure)
+        Output::Failure(eap::result(Code::Failure, self.identifier), failure)
     }
 }

@@ -7,7 +7,7 @@
 
 use crate::eap::{self, Code};
 use crate::radius::{Authenticator, BuildError, Builder, Packet, Secret, add_msk, attribute, code};
-use crate::server::{Said, Server, ServerFailure};
+use crate::server::{Output, Server, ServerFailure};
 use crate::tls::MAX_OVERHEAD_BYTES;
 use serde::Serialize;
 use shakedown_trace::Endpoint;
@@ -169,7 +169,7 @@ impl<V: Environment> Service<V> {
     /// repeated request gets the same response and changes nothing.
     pub fn handle(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> Option<Vec<u8>> {
         self.handle_timeout(now);
-        let Some(packet) = Packet::parse(datagram).ok().filter(|packet| self.believes(packet)) else {
+        let Some(packet) = Packet::parse(datagram).ok().filter(|packet| self.is_valid_request(packet)) else {
             self.tally.discarded += 1;
             return None;
         };
@@ -191,7 +191,7 @@ impl<V: Environment> Service<V> {
         Some(reply)
     }
 
-    fn believes(&self, packet: &Packet<'_>) -> bool {
+    fn is_valid_request(&self, packet: &Packet<'_>) -> bool {
         matches!(packet.code(), code::ACCESS_REQUEST | code::STATUS_SERVER)
             && self.secret.check_request(packet).is_ok()
     }
@@ -221,7 +221,7 @@ impl<V: Environment> Service<V> {
                 self.remember(now, content);
                 Some(reply)
             }
-            Some(state) => self.go_on(now, packet, state, &eap),
+            Some(state) => self.continue_session(now, packet, state, &eap),
         }
     }
 
@@ -242,8 +242,8 @@ impl<V: Environment> Service<V> {
         }
         let mut id = [0; SESSION_BYTES];
         self.environment.random(&mut id);
-        let said = if eap.len() < eap::HEADER_BYTES {
-            Said::Request(server.ask_identity())
+        let output = if eap.len() < eap::HEADER_BYTES {
+            Output::Request(server.ask_identity())
         } else {
             server.handle(now, eap)
         };
@@ -253,7 +253,7 @@ impl<V: Environment> Service<V> {
         self.expiring.push_back((expires, id));
         self.drop_finished();
         debug_assert!(self.expiring.len() <= 2 * self.limits.sessions.max(1));
-        self.say(packet, id, said)
+        self.respond(packet, id, output)
     }
 
     /// Whether a client with `has` sessions may start another. If the table is full, the oldest session of the client
@@ -302,7 +302,13 @@ impl<V: Environment> Service<V> {
         }
     }
 
-    fn go_on(&mut self, now: Time, packet: &Packet<'_>, state: &[u8], eap: &[u8]) -> Option<Vec<u8>> {
+    fn continue_session(
+        &mut self,
+        now: Time,
+        packet: &Packet<'_>,
+        state: &[u8],
+        eap: &[u8],
+    ) -> Option<Vec<u8>> {
         let known = state.split_first_chunk::<SESSION_BYTES>().filter(|_| state.len() == STATE_BYTES);
         let Some((id, answered)) = known else { return self.reject(packet, "unknown_state", Some(eap)) };
         let Some(session) = self.sessions.get_mut(id) else {
@@ -313,21 +319,21 @@ impl<V: Environment> Service<V> {
             self.tally.discarded += 1;
             return None;
         }
-        let said = session.server.handle(now, eap);
-        self.say(packet, *id, said)
+        let output = session.server.handle(now, eap);
+        self.respond(packet, *id, output)
     }
 
     /// Builds the RADIUS response for the output of a session's server.
-    fn say(&mut self, packet: &Packet<'_>, id: SessionId, said: Said) -> Option<Vec<u8>> {
-        match said {
-            Said::Ignored => {
+    fn respond(&mut self, packet: &Packet<'_>, id: SessionId, output: Output) -> Option<Vec<u8>> {
+        match output {
+            Output::Ignored => {
                 self.tally.discarded += 1;
                 if self.sessions.get(&id).is_some_and(|session| session.answered == 0) {
                     self.end(&id);
                 }
                 None
             }
-            Said::Request(request) => {
+            Output::Request(request) => {
                 let session = self.sessions.get_mut(&id)?;
                 session.answered += 1;
                 let mut state = id.to_vec();
@@ -344,8 +350,8 @@ impl<V: Environment> Service<V> {
                     }
                 }
             }
-            Said::Success(success) => self.accept(packet, id, &success),
-            Said::Failure(failure, reason) => {
+            Output::Success(success) => self.accept(packet, id, &success),
+            Output::Failure(failure, reason) => {
                 self.end(&id);
                 self.rejected(packet, &failure, &reason)
             }

@@ -3,7 +3,7 @@
 use crate::stack::{SetupError, Unsupported};
 use serde::Serialize;
 use shakedown_eap::peer::{Peer, PeerFailure, Reply};
-use shakedown_eap::server::{Said, Server};
+use shakedown_eap::server::{Output, Server};
 use shakedown_trace::endpoint::{Time, Transport};
 use shakedown_trace::suite::Protocol;
 use shakedown_trace::{CloseReason, Endpoint, Event, Negotiated, Suite, Wrapper};
@@ -90,12 +90,12 @@ pub fn handshake<E: Endpoint>(client: E, server: E, fragment_bytes: usize) -> Re
                 exchanged.round_trips += 1;
                 exchanged.eap_bytes += response.len() as u64;
                 match authenticator.handle(now, &response) {
-                    Said::Request(next) | Said::Success(next) => {
+                    Output::Request(next) | Output::Success(next) => {
                         exchanged.eap_bytes += next.len() as u64;
                         request = next;
                     }
-                    Said::Failure(_, reason) => return Err(reason.to_string()),
-                    Said::Ignored => return Err("the server ignored a response".into()),
+                    Output::Failure(_, reason) => return Err(reason.to_string()),
+                    Output::Ignored => return Err("the server ignored a response".into()),
                 }
             }
             Reply::Success => break,

@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use shakedown_eap::peer::{Peer, Reply};
-use shakedown_eap::server::{Said, Server};
+use shakedown_eap::server::{Output, Server};
 use shakedown_eap::tls::MAX_OVERHEAD_BYTES;
 use shakedown_fuzz::Sponge;
 use shakedown_trace::Side;
@@ -39,16 +39,16 @@ fuzz_target!(|input: &[u8]| {
         let mut server = Server::new(Sponge::endpoint(Side::Server, protocol), fragment);
         for packet in packets.by_ref() {
             match server.handle(Time::ZERO, packet) {
-                Said::Request(request) => fits(&request),
-                Said::Success(success) => {
+                Output::Request(request) => fits(&request),
+                Output::Success(success) => {
                     assert!(server.tunnel().msk().is_some() && success.len() == 4);
                     return;
                 }
-                Said::Failure(failure, _) => {
+                Output::Failure(failure, _) => {
                     assert_eq!(failure.len(), 4);
                     return;
                 }
-                Said::Ignored => {}
+                Output::Ignored => {}
             }
         }
     }

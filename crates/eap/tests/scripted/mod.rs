@@ -207,12 +207,12 @@ impl Scripted {
 }
 
 /// An environment with reproducible random numbers.
-pub struct Lab {
+pub struct ScriptedEnvironment {
     pub script: Script,
     pub counter: u64,
 }
 
-impl Environment for Lab {
+impl Environment for ScriptedEnvironment {
     type Endpoint = Scripted;
 
     fn endpoint(&mut self) -> Option<Scripted> {
@@ -232,7 +232,7 @@ pub const SECRET: &str = "a secret";
 /// A client and a service, and the state of their exchange.
 pub struct Conversation {
     pub client: Authentication<Scripted>,
-    pub service: Service<Lab>,
+    pub service: Service<ScriptedEnvironment>,
     pub from: SocketAddr,
     identifier: u8,
     authenticator: u64,
@@ -243,7 +243,12 @@ impl Conversation {
         let peer = Peer::new(Scripted::new(Side::Client, script), "anonymous", peer_fragment);
         let secret = Secret::new(SECRET);
         let client = Authentication::new(peer, Arc::new(secret.clone()), Time::from_secs(5));
-        let service = Service::new(Lab { script, counter: 1 }, secret, server_fragment, Limits::default());
+        let service = Service::new(
+            ScriptedEnvironment { script, counter: 1 },
+            secret,
+            server_fragment,
+            Limits::default(),
+        );
         Self { client, service, from: ([127, 0, 0, 1], 4000).into(), identifier: 0, authenticator: 0 }
     }
 
