@@ -22,7 +22,7 @@ struct Scale {
 }
 
 /// Duration of the calibration: with readings accurate to 100 ns, the rate is accurate to 1 in 10^5.
-const WATCH: Duration = Duration::from_millis(10);
+const CALIBRATION_TIME: Duration = Duration::from_millis(10);
 
 fn scale() -> &'static Scale {
     static SCALE: OnceLock<Scale> = OnceLock::new();
@@ -30,11 +30,11 @@ fn scale() -> &'static Scale {
         if !is_counter() {
             return Scale { multiplier: None, origin: 0 };
         }
-        let (first, started) = together();
-        while started.elapsed() < WATCH {
+        let (first, started) = read_both();
+        while started.elapsed() < CALIBRATION_TIME {
             std::hint::spin_loop();
         }
-        let (last, ended) = together();
+        let (last, ended) = read_both();
         let elapsed = (ended - started).as_nanos() << 32;
         let multiplier = u64::try_from(elapsed / u128::from((last - first).max(1))).unwrap_or(u64::MAX);
         Scale { multiplier: Some(multiplier), origin: first }
@@ -42,7 +42,7 @@ fn scale() -> &'static Scale {
 }
 
 /// Both clocks at the same time: the closest of several pairs of readings, because a pair can be interrupted.
-fn together() -> (Ticks, Instant) {
+fn read_both() -> (Ticks, Instant) {
     let reading = || {
         let before = ticks();
         let instant = Instant::now();

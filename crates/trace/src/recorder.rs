@@ -119,13 +119,13 @@ thread_local! {
 }
 
 /// Guard: a log is the thread's current one while this value lives. The previous one is then restored.
-pub(crate) struct MadeCurrent<'a> {
+pub(crate) struct CurrentGuard<'a> {
     before: *mut Log,
     /// The log is borrowed while the thread points to it.
     _log: PhantomData<&'a mut Log>,
 }
 
-impl<'a> MadeCurrent<'a> {
+impl<'a> CurrentGuard<'a> {
     #[inline]
     pub(crate) fn new(log: &'a mut Log) -> Self {
         log.enter();
@@ -133,7 +133,7 @@ impl<'a> MadeCurrent<'a> {
     }
 }
 
-impl Drop for MadeCurrent<'_> {
+impl Drop for CurrentGuard<'_> {
     #[inline]
     fn drop(&mut self) {
         with(Log::leave);
@@ -253,7 +253,7 @@ impl Log {
 #[inline]
 fn with<T>(work: impl FnOnce(&mut Log) -> T) -> Option<T> {
     let log = CURRENT.get();
-    // SAFETY: not null only while a `MadeCurrent` lives, which borrows the log exclusively and resets the pointer when
+    // SAFETY: not null only while a `CurrentGuard` lives, which borrows the log exclusively and resets the pointer when
     // it is dropped; the pointer is thread-local. Nothing that `work` does here (reading a counter, appending an event)
     // calls this function again, so there is one reference at a time.
     unsafe { log.as_mut() }.map(work)
@@ -365,7 +365,7 @@ pub fn outermost<T>(work: impl FnOnce() -> T, entry: impl FnOnce(&T, Ticks) -> O
     let begun = with(|log| log.begin().map(NonNull::from)).flatten();
     let result = work();
     if let Some(mut log) = begun {
-        // SAFETY: the log was current when the call began, and still is, because the `MadeCurrent` of that time still
+        // SAFETY: the log was current when the call began, and still is, because the `CurrentGuard` of that time still
         // lives: such values are dropped in the reverse order of their creation, and this function was called under it.
         // `work` has returned, so as in `with` there is one reference at a time.
         let elapsed = unsafe { log.as_mut() }.end();

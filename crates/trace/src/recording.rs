@@ -2,7 +2,7 @@
 
 use crate::clock;
 use crate::endpoint::{Endpoint, Event as Happened, Transport};
-use crate::recorder::{Event, Log, MadeCurrent, Ticks};
+use crate::recorder::{CurrentGuard, Event, Log, Ticks};
 use crate::wrapper::Wrapper;
 
 /// The counter that is read during an endpoint's calls: a clock in nanoseconds, or a function of the caller.
@@ -113,7 +113,7 @@ impl Recording {
     /// Runs `work` as one call of the endpoint, with this as the thread's current log. Afterwards the previous log is
     /// current again; it contains no events of this call.
     pub fn during<T>(&mut self, work: impl FnOnce() -> T) -> T {
-        let _current = MadeCurrent::new(&mut self.log);
+        let _current = CurrentGuard::new(&mut self.log);
         work()
     }
 }
