@@ -16,7 +16,7 @@ import real
 from live.serve.serving import SUITE, Running, serving
 from shakedown.api import in_memory
 from shakedown.cli import exit_status
-from shakedown.errors import InputError
+from shakedown.errors import InputError, ShakedownError
 from shakedown.files.write import DRAFT, draft_of
 from shakedown.live.load_test import UnwrittenTracesError, load
 from shakedown.live.load_test.time_spent import read_halves
@@ -247,3 +247,10 @@ def test_nothing_is_written_in_the_place_of_what_is_read_or_written_too(inputs, 
 def test_captures_are_refused_by_the_function_too(tmp_path):
     with pytest.raises(InputError, match="x: is written too"):
         in_memory.capture([SUITE], tmp_path / "x", keylog=tmp_path / "x")
+
+
+def test_a_key_log_that_cannot_be_created_leaves_no_capture(tmp_path):
+    # Longer than a name may be once it is that of a draft.
+    with pytest.raises(ShakedownError, match="k: cannot be written: "):
+        in_memory.capture([SUITE], tmp_path / "x", keylog=tmp_path / ("k" * 250))
+    assert list(tmp_path.iterdir()) == []

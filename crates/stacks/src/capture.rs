@@ -8,6 +8,7 @@ use shakedown_capture::write::{Chunk, Conversation, WriteError, Writer};
 use shakedown_trace::driver::{Loopback, Tap};
 use shakedown_trace::endpoint::Transport;
 use shakedown_trace::{Side, Suite};
+use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 use std::sync::PoisonError;
@@ -62,7 +63,7 @@ fn server_port(transport: Transport) -> u16 {
 /// log. `progress` receives the number of finished suites, and may stop the work.
 ///
 /// # Errors
-/// [`CapturingError`]. No file is created, unless only the key log cannot be written: then the capture exists.
+/// [`CapturingError`]. No file is created.
 pub fn write_capture(
     suites: &[(Suite, u32)],
     settings: &Settings,
@@ -88,13 +89,21 @@ pub fn write_capture(
         secrets.append(&mut log.lock().unwrap_or_else(PoisonError::into_inner));
         start += Duration::from_secs(1);
     }
-    writer.finish()?;
+    // Written before the capture gets its name: after an error, neither file exists, so the call can be repeated.
     if let Some(path) = key_log {
-        let failed = |error| CapturingError::KeyLog { path: path.display().to_string(), error };
-        let mut file = std::fs::File::create_new(path).map_err(failed)?;
-        for line in secrets {
-            writeln!(file, "{line}").map_err(failed)?;
-        }
+        write_key_log(path, &secrets)
+            .map_err(|error| CapturingError::KeyLog { path: path.display().to_string(), error })?;
     }
+    writer.finish().inspect_err(|_| key_log.into_iter().for_each(remove))?;
     Ok(())
+}
+
+/// Writes a new file; an error leaves none.
+fn write_key_log(path: &Path, secrets: &[String]) -> std::io::Result<()> {
+    let mut file = File::create_new(path)?;
+    secrets.iter().try_for_each(|line| writeln!(file, "{line}")).inspect_err(|_| remove(path))
+}
+
+fn remove(path: &Path) {
+    let _ = std::fs::remove_file(path);
 }

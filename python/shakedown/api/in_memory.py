@@ -11,7 +11,7 @@ import msgspec
 from shakedown import native
 from shakedown.api.rows import one_or_rows
 from shakedown.errors import InputError, ShakedownError, did_you_mean, without_codes
-from shakedown.files.write import check_distinct, check_free, write
+from shakedown.files.write import check_distinct, check_free, check_writable, write
 from shakedown.native.core import extension
 from shakedown.native.scenario import HandshakeId, MeasureOptions, Stacks
 from shakedown.native.suite_names import listed
@@ -172,7 +172,8 @@ def write_capture(
     check_free(path, replace)
     targets = [(path, replace)]
     if keylog is not None:
-        check_free(Path(keylog), accepted=NEW_KEY_LOG)
+        # Checked before the handshakes: a capture whose key log cannot be written must not remain.
+        check_writable(Path(keylog), accepted=NEW_KEY_LOG)
         targets.append((Path(keylog), False))
     check_distinct([target for target, _ in targets], options.files())
     # The core writes into a temporary folder; complete files are then renamed.

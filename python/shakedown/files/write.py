@@ -68,9 +68,9 @@ def _is_same(path: Path, other: Path) -> bool:
         return False
 
 
-def check_writable(path: Path, replace: bool = False) -> None:
+def check_writable(path: Path, replace: bool = False, accepted: str = FORCE) -> None:
     """As `check_free`; refuses a folder without write permission. Raises `InputError` or `ShakedownError`."""
-    check_free(path, replace)
+    check_free(path, replace, accepted)
     if not is_special(path):
         Destination(path, replace=replace).abandon()
 

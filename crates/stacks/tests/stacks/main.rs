@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // a test that panics has found something
 
 mod accounting;
+mod captures;
 mod common;
 mod every_suite;
 mod expected_operations;
