@@ -85,7 +85,7 @@ fn names() -> Vec<String> {
         }
     }
     // A part that a key exchange cannot have is not listed.
-    names.retain(|name| is_worth_a_line(name));
+    names.retain(|name| has_usable_parts(name));
     names
 }
 
@@ -98,7 +98,7 @@ fn keys() -> impl Iterator<Item = KeyType> {
 }
 
 /// False for a group or key of another kind than the key exchange uses.
-fn is_worth_a_line(name: &str) -> bool {
+fn has_usable_parts(name: &str) -> bool {
     use shakedown_trace::suite::SuiteError;
     !matches!(name.parse::<Suite>(), Err(SuiteError::UnusableGroup { .. } | SuiteError::UnusableKey { .. }))
 }

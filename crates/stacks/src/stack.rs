@@ -57,7 +57,7 @@ pub enum SetupError {
     #[error("{stack} could not {what}: {reason}")]
     Stack { stack: &'static str, what: &'static str, reason: String },
     #[error("{one} and {other} cannot be served at one address: {reason}")]
-    Together { one: String, other: String, reason: String },
+    IncompatibleSuites { one: String, other: String, reason: String },
     #[error("no session to resume: {reason}")]
     NoSession { reason: String },
     #[error("a session of another stack cannot be resumed by {stack}")]
@@ -77,7 +77,7 @@ impl SetupError {
             self,
             Self::Unsupported(_)
                 | Self::NoSuite
-                | Self::Together { .. }
+                | Self::IncompatibleSuites { .. }
                 | Self::UnknownStack { .. }
                 | Self::CertificateForm { .. }
         )
@@ -194,7 +194,7 @@ pub trait Stack: Send + Sync {
     fn server_of(&self, setups: &[Setup]) -> Result<Arc<dyn Acceptor>, SetupError> {
         match setups {
             [setup] => self.server(setup),
-            [one, other, ..] => Err(SetupError::Together {
+            [one, other, ..] => Err(SetupError::IncompatibleSuites {
                 one: one.suite.to_string(),
                 other: other.suite.to_string(),
                 reason: format!("the stack {} serves one suite at a time", self.id().name),

@@ -289,7 +289,7 @@ fn stacked(config: &Config, settings: &Settings) -> Result<Stacked, ServeError> 
     let first = config.suites.first().ok_or(SetupError::NoSuite)?;
     let stack = registry.choose(first, Side::Server, settings.server_stack.as_deref())?;
     for suite in &config.suites {
-        stack.supports(suite, Side::Server).map_err(|reason| SetupError::Together {
+        stack.supports(suite, Side::Server).map_err(|reason| SetupError::IncompatibleSuites {
             one: first.to_string(),
             other: suite.to_string(),
             reason,

@@ -20,7 +20,7 @@ pub struct Watch {
     /// Bytes of the latest message read, according to its header; 0 after the start of another record.
     latest_read: Cell<u32>,
     /// Bytes that were reported for the latest message read.
-    latest_booked: Cell<u32>,
+    latest_reported: Cell<u32>,
     /// The latest record read is a ChangeCipherSpec.
     change_cipher_spec: Cell<bool>,
     /// The last fatal alert, sent or received.
@@ -53,12 +53,12 @@ impl Watch {
         let mut bytes = self.read.take();
         let before = self.latest_read.get();
         if bytes == 0 && before > 0 {
-            bytes = self.latest_booked.get().saturating_sub(before);
+            bytes = self.latest_reported.get().saturating_sub(before);
             recorder::adjust_received(-bytes.cast_signed());
         }
         recorder::received(name, bytes);
         self.latest_read.set(length);
-        self.latest_booked.set(bytes);
+        self.latest_reported.set(bytes);
     }
 }
 

@@ -6,12 +6,12 @@ mod foreign;
 mod hello;
 mod lifetime;
 mod marks;
+mod multi_suite;
 mod names;
 mod psk;
 mod security;
 mod stack;
 mod supported;
-mod together;
 
 pub use foreign::{ForeignClient, read_roots};
 pub use stack::Openssl;

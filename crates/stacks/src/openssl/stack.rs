@@ -2,8 +2,8 @@
 
 use super::endpoint::TlsEndpoint;
 use super::hello::Budget;
+use super::multi_suite;
 use super::names::Expected;
-use super::together;
 use super::{context, security, supported};
 use crate::stack::{Acceptor, Connector, Exposure, Setup, SetupError, Stack};
 use openssl::ssl::{SslContext, SslSession};
@@ -94,7 +94,7 @@ impl Stack for Openssl {
         }
         Ok(Arc::new(Contexts {
             side: Side::Server,
-            context: together::build(setups)?,
+            context: multi_suite::build(setups)?,
             expected: setups.iter().map(|setup| Expected::of(&setup.suite)).collect(),
             resumption_tickets: None,
             server_name: None,

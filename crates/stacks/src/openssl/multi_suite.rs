@@ -21,7 +21,7 @@ pub fn build(setups: &[Setup]) -> Result<SslContext, SetupError> {
         for other in &setups[place + 1..] {
             if let Some(reason) = conflict(one, other) {
                 let (one, other) = (one.suite.to_string(), other.suite.to_string());
-                return Err(SetupError::Together { one, other, reason: reason.into() });
+                return Err(SetupError::IncompatibleSuites { one, other, reason: reason.into() });
             }
         }
     }
