@@ -91,7 +91,7 @@ impl Error {
     /// Finished. The specification gives these alerts this level. An attacker may have sent the record, so neither side
     /// ends the handshake because of it. A Finished that is protected with the keys of the handshake but does not match
     /// its messages gets the fatal alert `decrypt_error`, like every other error of a peer that has the keys.
-    pub(crate) fn complaint(&self, settings: &Settings) -> Alert {
+    pub(crate) fn flight_alert(&self, settings: &Settings) -> Alert {
         match self {
             Self::Record(error) => Alert::warning(record_alert(*error, settings)),
             other => other.alert(),

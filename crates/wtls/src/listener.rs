@@ -34,7 +34,7 @@ use crate::event::{CloseReason, Event};
 use crate::flight::{EARLY_BYTES, HELD_BYTES, leading_hello};
 use crate::limiter::{Bucket, Budget};
 use crate::record::Records;
-use crate::server::{Change, ConnectionId, Peer, Shared, answer_stranger};
+use crate::server::{Change, ConnectionId, Peer, Shared, no_connection_alert};
 use core::hash::Hash;
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -157,7 +157,7 @@ impl<A: Clone + Eq + Hash, P: Provider> Listener<A, P> {
             return;
         }
         match (&hello, self.peers.get(&address)) {
-            (None, None) => return self.answer_stranger(now, address, datagram),
+            (None, None) => return self.answer_unknown(now, address, datagram),
             (Some(hello), Some(entry)) if entry.peer.knows(hello) => {}
             (Some(_), _) => self.make_room(now),
             (None, Some(_)) => {}
@@ -176,9 +176,9 @@ impl<A: Clone + Eq + Hash, P: Provider> Listener<A, P> {
     }
 
     /// Responds to a datagram from an unknown address with the alert no_connection, within the budget of bytes.
-    fn answer_stranger(&mut self, now: Duration, address: A, datagram: &[u8]) {
+    fn answer_unknown(&mut self, now: Duration, address: A, datagram: &[u8]) {
         let first = Records::new(datagram).next().and_then(Result::ok);
-        let Some(answer) = first.and_then(|record| answer_stranger(&record)) else { return };
+        let Some(answer) = first.and_then(|record| no_connection_alert(&record)) else { return };
         let excess = (answer.len() as u64).saturating_sub(AMPLIFICATION * datagram.len() as u64);
         if self.reflection.take(excess, now) {
             self.outgoing.push_back((address, answer));

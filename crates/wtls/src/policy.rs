@@ -13,9 +13,9 @@ pub struct PolicyId(u64);
 
 impl PolicyId {
     /// The identifier of a policy, from the requirements for the peer and the trusted roots.
-    pub(crate) fn new<P: Provider>(asked: &impl Hash, anchors: &[TrustAnchor<P>]) -> Self {
+    pub(crate) fn new<P: Provider>(requirements: &impl Hash, anchors: &[TrustAnchor<P>]) -> Self {
         let mut hasher = DefaultHasher::new();
-        asked.hash(&mut hasher);
+        requirements.hash(&mut hasher);
         for anchor in anchors {
             (&anchor.name, anchor.key_hash, anchor.signature_algorithm).hash(&mut hasher);
         }

@@ -132,8 +132,8 @@ impl RecordDecryptor {
 
     /// Reports wrong padding and a wrong MAC as different errors, as in the specification. An attacker who sees
     /// which alert was sent can decrypt records.
-    pub fn distinguishing_padding(mut self, tell: bool) -> Self {
-        self.distinguish_padding = tell;
+    pub fn distinguishing_padding(mut self, distinguish: bool) -> Self {
+        self.distinguish_padding = distinguish;
         self
     }
 

@@ -19,7 +19,7 @@ mod peer;
 mod plan;
 
 pub use peer::ConnectionId;
-pub(crate) use peer::{Change, Peer, Shared, answer_stranger};
+pub(crate) use peer::{Change, Peer, Shared, no_connection_alert};
 
 use crate::config::ServerConfig;
 use crate::connection::Close;

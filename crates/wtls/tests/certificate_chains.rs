@@ -78,9 +78,9 @@ fn validity_has_an_end_and_a_beginning() {
             let found = verify(&chain.certificates, &chain, &ChainPolicy { now_unix_s, ..policy(kind) });
             match found {
                 Ok(()) => assert!(holds),
-                Err(CertificateError::NotValidNow { now_unix_s: told, .. }) => {
+                Err(CertificateError::NotValidNow { now_unix_s: reported, .. }) => {
                     assert!(!holds);
-                    assert_eq!(told, now_unix_s);
+                    assert_eq!(reported, now_unix_s);
                 }
                 Err(other) => panic!("{other}"),
             }
@@ -169,7 +169,7 @@ fn a_server_must_have_the_wanted_name() {
 }
 
 /// Runs a full handshake in which the server presents `entries`; returns the client's error and alert.
-fn shown(entries: Vec<CertificateEntry>) -> Option<(String, AlertDescription)> {
+fn presented(entries: Vec<CertificateEntry>) -> Option<(String, AlertDescription)> {
     let (client, server) = certified_pair(&[EC; 2], ClientAuthentication::None, false, false);
     let mut pair = Pair::new(&Arc::new(client), &Arc::new(server), None, 1);
     let hello = pair.client.poll_transmit().unwrap();
@@ -199,11 +199,11 @@ fn shown(entries: Vec<CertificateEntry>) -> Option<(String, AlertDescription)> {
 fn each_refusal_has_its_alert() {
     use AlertDescription as D;
     let good = Chain::new("server", &[EC; 2], 1, false).certificates[0].clone();
-    assert_eq!(shown(vec![CertificateEntry::Wtls(good.clone())]), None);
+    assert_eq!(presented(vec![CertificateEntry::Wtls(good.clone())]), None);
     let root = ("server root; Test; US", EC, 199);
     let entry = |certificate| vec![CertificateEntry::Wtls(certificate)];
     let expired = issued(root, EC, |subject| subject.valid_not_after_unix_s = NOW_UNIX_S as u32 - 1);
-    let stranger = issued(("stranger; Test; US", EC, 7), EC, |_| {});
+    let unknown_issuer = issued(("stranger; Test; US", EC, 7), EC, |_| {});
     let forged = issued(("server root; Test; US", EC, 7), EC, |_| {});
     let unknown_curve = issued(root, EC, |subject| {
         let CertifiedKey::Ecdh(point) = &mut subject.public_key else { panic!() };
@@ -217,7 +217,7 @@ fn each_refusal_has_its_alert() {
     let cases = [
         (vec![], "there is no certificate", D::BadCertificate),
         (entry(expired), "is valid from", D::CertificateExpired),
-        (entry(stranger), "who issued the certificate", D::UnknownCa),
+        (entry(unknown_issuer), "who issued the certificate", D::UnknownCa),
         (entry(forged), "the signature does not verify", D::BadCertificate),
         (entry(unknown_curve), "parameter index 200", D::UnknownParameterIndex),
         (entry(off_the_curve), "the public key is not valid", D::BadCertificate),
@@ -227,8 +227,8 @@ fn each_refusal_has_its_alert() {
         (vec![CertificateEntry::X509(vec![0x30, 0])], "not an X.509 certificate in DER", D::BadCertificate),
     ];
     for (entries, words, alert) in cases {
-        let (told, sent) = shown(entries).unwrap();
-        assert!(told.contains(words), "{told}");
-        assert_eq!(sent, alert, "{told}");
+        let (message, sent) = presented(entries).unwrap();
+        assert!(message.contains(words), "{message}");
+        assert_eq!(sent, alert, "{message}");
     }
 }

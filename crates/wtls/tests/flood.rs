@@ -88,14 +88,14 @@ fn a_flood_of_beginners_is_bounded_and_keeps_no_client_out() {
     );
 
     // A genuine client during the flood: 900 other datagrams arrive between each of its datagrams.
-    let stranger = u32::MAX - 1;
+    let genuine_address = u32::MAX - 1;
     for _ in 0..10 {
-        converse(&mut listener, &mut environment, stranger, &mut genuine, now);
+        converse(&mut listener, &mut environment, genuine_address, &mut genuine, now);
         for (address, datagram) in flood.by_ref().take(900) {
             listener.handle_input(&mut environment.cx(now), address, &datagram);
             // Responses to the flood are dropped; those for the genuine client are delivered.
             while let Some((to, datagram)) = listener.poll_transmit() {
-                if to == stranger {
+                if to == genuine_address {
                     genuine.deliver_to_client(&datagram);
                 }
             }

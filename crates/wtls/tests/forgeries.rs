@@ -262,18 +262,18 @@ fn whoever_makes_a_connection_from_a_clients_address_does_not_take_the_clients()
     // An attacker who observes all datagrams opens three more connections.
     for seed in 0..3 {
         let mut environment = Environment::new(500 + seed);
-        let mut stranger = Client::new(Arc::clone(&client), None, &mut environment.cx(network.now));
+        let mut attacker = Client::new(Arc::clone(&client), None, &mut environment.cx(network.now));
         network.sent.clear();
         for _ in 0..3 {
-            while let Some(datagram) = stranger.poll_transmit() {
+            while let Some(datagram) = attacker.poll_transmit() {
                 network.deliver(true, &datagram);
             }
             for (_, datagram) in network.sent.drain(..).filter(|(to_server, _)| !to_server) {
-                stranger.handle_input(&mut environment.cx(network.now), &datagram);
+                attacker.handle_input(&mut environment.cx(network.now), &datagram);
             }
         }
-        stranger.write(&mut environment.cx(network.now), b"mine").unwrap();
-        network.deliver(true, &stranger.poll_transmit().unwrap());
+        attacker.write(&mut environment.cx(network.now), b"mine").unwrap();
+        network.deliver(true, &attacker.poll_transmit().unwrap());
     }
     assert_eq!(network.listener.established(), 4);
     network.pass(Duration::from_secs(1));

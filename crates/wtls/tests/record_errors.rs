@@ -127,9 +127,9 @@ fn forge_as(
     fragment
 }
 
-fn open(suite: CipherSuite, fragment: &[u8], tell: bool) -> (Result<Vec<u8>, RecordError>, usize) {
+fn open(suite: CipherSuite, fragment: &[u8], distinguish: bool) -> (Result<Vec<u8>, RecordError>, usize) {
     let counting = Counting { compressions: Cell::new(0) };
-    let mut decryptor = RecordDecryptor::new(&counting, secret(suite)).distinguishing_padding(tell);
+    let mut decryptor = RecordDecryptor::new(&counting, secret(suite)).distinguishing_padding(distinguish);
     let record = Record { record_type: RECORD_TYPE, sequence: Some(0), fragment, raw: fragment };
     let mut plaintext = Vec::new();
     let result = decryptor.decrypt(&counting, &record, &mut plaintext).map(|()| plaintext);

@@ -49,7 +49,7 @@ fn name(text: &str) -> X509Name {
 }
 
 /// The properties of a certificate to issue.
-struct Wish<'a> {
+struct Spec<'a> {
     subject: &'a str,
     key: &'a PKey<Private>,
     issuer: (&'a str, &'a PKey<Private>),
@@ -61,7 +61,7 @@ struct Wish<'a> {
     more: Option<X509Extension>,
 }
 
-impl<'a> Wish<'a> {
+impl<'a> Spec<'a> {
     fn new(subject: &'a str, key: &'a PKey<Private>, issuer: (&'a str, &'a PKey<Private>)) -> Self {
         let digest = MessageDigest::sha256();
         Self { subject, key, issuer, ca: None, hosts: &[], days: (-1, 100), digest, usage: None, more: None }
@@ -127,12 +127,12 @@ impl Family {
         let keys = [0, 1, 2].map(|index| generate(kind, 900 + index));
         let (root_name, middle_name) = (format!("{who} root"), format!("{who} CA"));
         let ca = Some(3);
-        let root = Wish { ca, digest, ..Wish::new(&root_name, &keys[2], (&root_name, &keys[2])) }.make();
+        let root = Spec { ca, digest, ..Spec::new(&root_name, &keys[2], (&root_name, &keys[2])) }.make();
         let intermediate =
-            Wish { ca, digest, ..Wish::new(&middle_name, &keys[1], (&root_name, &keys[2])) }.make();
+            Spec { ca, digest, ..Spec::new(&middle_name, &keys[1], (&root_name, &keys[2])) }.make();
         let host = format!("{who}.test");
         let hosts = &[host.as_str()][..];
-        let leaf = Wish { hosts, digest, ..Wish::new(who, &keys[0], (&middle_name, &keys[1])) }.make();
+        let leaf = Spec { hosts, digest, ..Spec::new(who, &keys[0], (&middle_name, &keys[1])) }.make();
         Self { kind, root, intermediate, leaf, keys }
     }
 
@@ -237,7 +237,7 @@ fn a_name_too_long_to_travel_is_told_by_its_keys_hash() {
     let root_name = builder.build();
     let make = |subject: &str, issuer_key: &PKey<Private>, key| {
         let made =
-            Wish { ca: (subject == "root").then_some(3), ..Wish::new(subject, key, ("root", issuer_key)) };
+            Spec { ca: (subject == "root").then_some(3), ..Spec::new(subject, key, ("root", issuer_key)) };
         let made = made.make();
         let mut builder = X509Builder::new().unwrap();
         builder.set_version(2).unwrap();
@@ -292,13 +292,13 @@ fn what_is_refused_about_x509_chains() {
     for kind in [Kind::Rsa(1024), Kind::Ec(Curve::Secp160r1)] {
         let family = Family::new("gateway", kind, MessageDigest::sha256());
         let [key, ca_key, root_key] = &family.keys;
-        let by_ca = || Wish::new("gateway", key, ("gateway CA", ca_key));
-        let by_root = || Wish::new("gateway CA", ca_key, ("gateway root", root_key));
-        let leaf = |wish: Wish<'_>| verified(&[&wish.make(), &family.intermediate], &family.root, kind, None);
-        let ca = |wish: Wish<'_>| verified(&[&family.leaf, &wish.make()], &family.root, kind, None);
+        let by_ca = || Spec::new("gateway", key, ("gateway CA", ca_key));
+        let by_root = || Spec::new("gateway CA", ca_key, ("gateway root", root_key));
+        let leaf = |spec: Spec<'_>| verified(&[&spec.make(), &family.intermediate], &family.root, kind, None);
+        let ca = |spec: Spec<'_>| verified(&[&family.leaf, &spec.make()], &family.root, kind, None);
 
         leaf(by_ca()).unwrap();
-        ca(Wish { ca: Some(0), ..by_root() }).unwrap();
+        ca(Spec { ca: Some(0), ..by_root() }).unwrap();
         verified(&[&family.leaf, &family.intermediate], &family.root, kind, Some("gateway.test")).unwrap();
         // Without alternative names the common name is used.
         let plain = by_ca().make();
@@ -306,19 +306,19 @@ fn what_is_refused_about_x509_chains() {
 
         let not_now =
             |found| assert!(matches!(found, Err(CertificateError::NotValidNow { .. })), "{found:?}");
-        not_now(leaf(Wish { days: (-9, -1), ..by_ca() }));
-        not_now(leaf(Wish { days: (1, 9), ..by_ca() }));
+        not_now(leaf(Spec { days: (-9, -1), ..by_ca() }));
+        not_now(leaf(Spec { days: (1, 9), ..by_ca() }));
         let no_authority =
             |found| assert!(matches!(found, Err(CertificateError::NotAuthority { .. })), "{found:?}");
         no_authority(ca(by_root()));
         let mut no_signer = KeyUsage::new();
         no_signer.critical().digital_signature();
-        no_authority(ca(Wish { ca: Some(0), usage: Some(no_signer), ..by_root() }));
+        no_authority(ca(Spec { ca: Some(0), usage: Some(no_signer), ..by_root() }));
         let found = verified(&[&family.leaf, &family.intermediate], &family.root, kind, Some("other.test"));
         assert!(matches!(found, Err(CertificateError::WrongName { .. })), "{found:?}");
         let found = verified(&[&family.leaf], &family.root, kind, None);
         assert!(matches!(found, Err(CertificateError::UnknownIssuer { .. })), "{found:?}");
-        let forged = Wish::new("gateway", key, ("gateway CA", root_key));
+        let forged = Spec::new("gateway", key, ("gateway CA", root_key));
         let found = leaf(forged);
         assert!(matches!(found, Err(CertificateError::Crypto(_))), "{found:?}");
 
@@ -326,7 +326,7 @@ fn what_is_refused_about_x509_chains() {
         let value = Asn1OctetString::new_from_bytes(&[5, 0]).unwrap();
         for critical in [true, false] {
             let more = X509Extension::new_from_der(&oid, critical, &value).unwrap();
-            let found = leaf(Wish { more: Some(more), ..by_ca() });
+            let found = leaf(Spec { more: Some(more), ..by_ca() });
             let refused = matches!(found, Err(CertificateError::X509(X509Error::CriticalExtension { .. })));
             assert_eq!(refused, critical, "{found:?}");
         }
@@ -353,7 +353,7 @@ fn a_key_does_what_it_was_certified_for() {
             let mut usage = KeyUsage::new();
             allow(usage.critical());
             let issuer = ("gateway CA", &family.keys[1]);
-            let leaf = Wish { usage: Some(usage), ..Wish::new("gateway", &family.keys[0], issuer) }.make();
+            let leaf = Spec { usage: Some(usage), ..Spec::new("gateway", &family.keys[0], issuer) }.make();
             let found = verified_of(holder, &[&leaf, &family.intermediate], &family.root, kind, None);
             match found {
                 Ok(()) => assert_eq!(name, needed),
@@ -389,9 +389,9 @@ fn purposes_are_minded_all_the_way_up() {
                 }
                 Some(allow(&mut usage).build().unwrap())
             };
-            let leaf = Wish { more: purpose(), ..Wish::new("gateway", key, ("gateway CA", ca_key)) }.make();
-            let by_root = Wish::new("gateway CA", ca_key, ("gateway root", root_key));
-            let ca = Wish { ca: Some(3), more: purpose(), ..by_root }.make();
+            let leaf = Spec { more: purpose(), ..Spec::new("gateway", key, ("gateway CA", ca_key)) }.make();
+            let by_root = Spec::new("gateway CA", ca_key, ("gateway root", root_key));
+            let ca = Spec { ca: Some(3), more: purpose(), ..by_root }.make();
             for (holder, right) in [(Holder::Server, for_servers), (Holder::Client, for_clients)] {
                 for chain in [[&leaf, &family.intermediate], [&family.leaf, &ca]] {
                     let found = verified_of(holder, &chain, &family.root, kind, None);
@@ -415,12 +415,12 @@ fn limited_names_are_refused_and_nothing_stands_there_twice() {
     let limits = [0x30, 0x0A, 0xA0, 0x08, 0x30, 0x06, 0x82, 0x04, b't', b'e', b's', b't'];
     for critical in [false, true] {
         let more = Some(extension("2.5.29.30", critical, &limits));
-        let made = Wish { ca: Some(0), more, ..Wish::new("CA", &key, ("root", &key)) }.make();
+        let made = Spec { ca: Some(0), more, ..Spec::new("CA", &key, ("root", &key)) }.make();
         let error = read(&made).unwrap_err();
         assert_eq!(error, X509Error::NameConstraints { subject: "CN=CA,O=Test".to_owned() });
     }
     let more = Some(extension("2.5.29.19", false, &[0x30, 0x00]));
-    let error = read(&Wish { more, ..Wish::new("CA", &key, ("root", &key)) }.make()).unwrap_err();
+    let error = read(&Spec { more, ..Spec::new("CA", &key, ("root", &key)) }.make()).unwrap_err();
     assert!(error.to_string().ends_with("the extension 2.5.29.19 occurs twice"), "{error}");
 }
 
@@ -432,7 +432,7 @@ fn a_name_for_an_address_leaves_the_common_name_to_count() {
     address.ip("127.0.0.1");
     let builder = X509Builder::new().unwrap();
     let more = Some(address.build(&builder.x509v3_context(None, None)).unwrap());
-    let leaf = Wish { more, ..Wish::new("gw", &family.keys[0], ("gateway CA", &family.keys[1])) }.make();
+    let leaf = Spec { more, ..Spec::new("gw", &family.keys[0], ("gateway CA", &family.keys[1])) }.make();
     let named = |host| verified(&[&leaf, &family.intermediate], &family.root, kind, Some(host));
     named("gw").unwrap();
     assert!(matches!(named("127.0.0.1"), Err(CertificateError::WrongName { .. })));
@@ -442,13 +442,13 @@ fn a_name_for_an_address_leaves_the_common_name_to_count() {
 fn an_authority_certifies_no_deeper_than_it_may() {
     let kind = Kind::Ec(Curve::Secp160r1);
     let keys = [0, 1, 2, 3].map(|_| generate(kind, 0));
-    let root = Wish { ca: Some(9), ..Wish::new("root", &keys[3], ("root", &keys[3])) }.make();
+    let root = Spec { ca: Some(9), ..Spec::new("root", &keys[3], ("root", &keys[3])) }.make();
     for limit in [0, 1] {
-        let upper = Wish { ca: Some(limit), ..Wish::new("upper", &keys[2], ("root", &keys[3])) }.make();
+        let upper = Spec { ca: Some(limit), ..Spec::new("upper", &keys[2], ("root", &keys[3])) }.make();
         // A self-issued certificate, as at a change of keys, does not count for the path length.
-        let again = Wish { ca: Some(9), ..Wish::new("lower", &keys[1], ("lower", &keys[1])) }.make();
-        let lower = Wish { ca: Some(0), ..Wish::new("lower", &keys[1], ("upper", &keys[2])) }.make();
-        let leaf = Wish::new("leaf", &keys[0], ("lower", &keys[1])).make();
+        let again = Spec { ca: Some(9), ..Spec::new("lower", &keys[1], ("lower", &keys[1])) }.make();
+        let lower = Spec { ca: Some(0), ..Spec::new("lower", &keys[1], ("upper", &keys[2])) }.make();
+        let leaf = Spec::new("leaf", &keys[0], ("lower", &keys[1])).make();
         let found = verified(&[&leaf, &lower, &upper], &root, kind, None);
         assert_eq!(found.is_ok(), limit == 1, "{found:?}");
         let found = verified(&[&leaf, &again, &lower, &upper], &root, kind, None);
@@ -463,8 +463,8 @@ fn keys_and_signatures_that_wtls_has_not() {
     let p384 = EcGroup::from_curve_name(Nid::SECP384R1).unwrap();
     let p384 = PKey::from_ec_key(EcKey::generate(&p384).unwrap()).unwrap();
     let said = |key: &PKey<Private>, signer: &PKey<Private>, digest| {
-        let wish = Wish { digest, ..Wish::new("odd", key, ("root", signer)) };
-        read(&wish.make()).unwrap_err().to_string()
+        let spec = Spec { digest, ..Spec::new("odd", key, ("root", signer)) };
+        read(&spec.make()).unwrap_err().to_string()
     };
     let sha256 = MessageDigest::sha256();
     let text = said(&ed25519, &root_key, sha256);

@@ -27,7 +27,7 @@ const CANDIDATES: usize = 8;
 const ANSWERS: Budget = Budget::per_second(16, 4);
 
 /// Limit of alerts about the server's flight.
-const COMPLAINTS: Budget = Budget::per_second(8, 1);
+const ALERTS: Budget = Budget::per_second(8, 1);
 
 /// Number of transmissions of the second flight before ClientHello is repeated with it: the flight to which it responds
 /// may have been forged.
@@ -58,9 +58,9 @@ pub(super) struct Handshake<P: Provider> {
     /// Whether the server has had more time since the last send.
     extended: bool,
     /// The reason to report if the handshake fails.
-    doubt: Option<CloseReason>,
+    failure_reason: Option<CloseReason>,
     answers: Bucket,
-    complaints: Bucket,
+    alerts: Bucket,
 }
 
 impl<P: Provider> Handshake<P> {
@@ -83,9 +83,9 @@ impl<P: Provider> Handshake<P> {
             early: EarlyRecords::default(),
             timer,
             extended: false,
-            doubt: None,
+            failure_reason: None,
             answers: Bucket::new(ANSWERS),
-            complaints: Bucket::new(COMPLAINTS),
+            alerts: Bucket::new(ALERTS),
         })
     }
 
@@ -101,7 +101,7 @@ impl<P: Provider> Handshake<P> {
     pub fn handle_timeout(&mut self, now: Duration, output: &mut Output) -> Option<CloseReason> {
         match self.timer.expire(now) {
             Expiry::NotYet => return None,
-            Expiry::GiveUp => return Some(self.doubt.take().unwrap_or(CloseReason::TimedOut)),
+            Expiry::GiveUp => return Some(self.failure_reason.take().unwrap_or(CloseReason::TimedOut)),
             Expiry::SendAgain => {}
         }
         self.extended = false;
@@ -120,9 +120,9 @@ impl<P: Provider> Handshake<P> {
                 self.timer.extend(now);
             }
             AlertDescription::ConnectionCloseNotify | AlertDescription::SessionCloseNotify => {
-                self.doubt = Some(CloseReason::Peer);
+                self.failure_reason = Some(CloseReason::Peer);
             }
-            _ if alert.ends_connection() => self.doubt = Some(CloseReason::Alert(alert)),
+            _ if alert.ends_connection() => self.failure_reason = Some(CloseReason::Alert(alert)),
             _ => {}
         }
     }
@@ -218,7 +218,7 @@ impl<P: Provider> Handshake<P> {
                 if self.candidates.is_empty() {
                     // Only once: otherwise forged flights could postpone the timer indefinitely.
                     self.timer = Timer::start(self.settings().retransmission, cx.now.elapsed);
-                    self.doubt = None;
+                    self.failure_reason = None;
                 }
                 if self.candidates.len() == CANDIDATES {
                     self.candidates.pop_front();
@@ -235,14 +235,14 @@ impl<P: Provider> Handshake<P> {
 
     /// Reports a rejected flight. The handshake continues.
     fn reject(&mut self, cx: &mut Context<'_, P>, error: Error, about: Checksum, output: &mut Output) {
-        if self.complaints.take(1, cx.now.elapsed) {
-            let alert = error.complaint(self.settings());
+        if self.alerts.take(1, cx.now.elapsed) {
+            let alert = error.flight_alert(self.settings());
             if let Some(datagram) = self.outbound.plain_alert(alert, about) {
                 output.datagrams.push_back(datagram);
                 output.events.push_back(Event::AlertSent(alert));
             }
         }
-        self.doubt = Some(CloseReason::Failed(error.clone()));
+        self.failure_reason = Some(CloseReason::Failed(error.clone()));
         output.events.push_back(Event::Rejected(error));
     }
 

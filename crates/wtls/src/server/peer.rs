@@ -32,7 +32,7 @@ const ATTEMPTS: usize = 8;
 const TRIALS: Budget = Budget::per_second(64, 16);
 
 /// Limit of alerts about a peer's flight.
-const COMPLAINTS: Budget = Budget::per_second(8, 1);
+const ALERTS: Budget = Budget::per_second(8, 1);
 
 /// Identifies a handshake or a connection of a server. An identifier is not reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -98,9 +98,9 @@ pub(crate) struct Peer<P: Provider> {
     /// The checksums of sent records, to which alerts in clear text may refer.
     sent: SentChecksums,
     trials: Bucket,
-    complaints: Bucket,
+    alerts: Bucket,
     /// The reason to report if no handshake succeeds.
-    doubt: Option<CloseReason>,
+    failure_reason: Option<CloseReason>,
     pub datagrams: VecDeque<Vec<u8>>,
     pub events: VecDeque<(ConnectionId, Event)>,
     pub changes: Vec<Change>,
@@ -121,8 +121,8 @@ impl<P: Provider> Peer<P> {
             early: EarlyRecords::default(),
             sent: SentChecksums::default(),
             trials: Bucket::new(TRIALS),
-            complaints: Bucket::new(COMPLAINTS),
-            doubt: None,
+            alerts: Bucket::new(ALERTS),
+            failure_reason: None,
             datagrams: VecDeque::new(),
             events: VecDeque::new(),
             changes: Vec::new(),
@@ -197,7 +197,7 @@ impl<P: Provider> Peer<P> {
     fn handle_other(&mut self, cx: &mut Context<'_, P>, shared: &mut Shared<'_>, datagram: &[u8]) {
         if self.is_idle() {
             let first = Records::new(datagram).next().and_then(Result::ok);
-            let answer = first.and_then(|record| answer_stranger(&record));
+            let answer = first.and_then(|record| no_connection_alert(&record));
             return self.send(answer);
         }
         let now = cx.now.elapsed;
@@ -218,9 +218,9 @@ impl<P: Provider> Peer<P> {
         match (reading.foreign, self.connections.last_mut()) {
             (Some((error, about)), Some(slot)) => slot.connection.warn(cx, error, about),
             (_, Some(_)) => {}
-            (_, None) if self.complaints.take(1, now) => {
+            (_, None) if self.alerts.take(1, now) => {
                 let first = Records::new(datagram).next().and_then(Result::ok);
-                self.send(first.and_then(|record| answer_stranger(&record)));
+                self.send(first.and_then(|record| no_connection_alert(&record)));
             }
             (_, None) => {}
         }
@@ -278,9 +278,9 @@ impl<P: Provider> Peer<P> {
         };
         match alert.description {
             AlertDescription::ConnectionCloseNotify | AlertDescription::SessionCloseNotify => {
-                self.doubt = Some(CloseReason::Peer);
+                self.failure_reason = Some(CloseReason::Peer);
             }
-            _ if alert.ends_connection() => self.doubt = Some(CloseReason::Alert(alert)),
+            _ if alert.ends_connection() => self.failure_reason = Some(CloseReason::Alert(alert)),
             _ => {}
         }
         self.events.push_back((id, Event::AlertReceived(alert)));
@@ -361,7 +361,7 @@ impl<P: Provider> Peer<P> {
         self.changes.push(Change::ConnectionOpened(id));
         self.send(flight);
         self.events.push_back((id, Event::Established(established)));
-        self.doubt = None;
+        self.failure_reason = None;
         self.assembly.clear();
         for datagram in self.early.take().iter().chain([&rest]) {
             for record in Records::new(datagram).map_while(Result::ok) {
@@ -390,14 +390,14 @@ impl<P: Provider> Peer<P> {
         outbound: &mut Outbound,
         (error, about): Rejection,
     ) {
-        if self.complaints.take(1, cx.now.elapsed) {
-            let alert = error.complaint(&self.config.settings);
+        if self.alerts.take(1, cx.now.elapsed) {
+            let alert = error.flight_alert(&self.config.settings);
             if let Some(datagram) = outbound.plain_alert(alert, about) {
                 self.send(Some(datagram));
                 self.events.push_back((id, Event::AlertSent(alert)));
             }
         }
-        self.doubt = Some(CloseReason::Failed(error.clone()));
+        self.failure_reason = Some(CloseReason::Failed(error.clone()));
         self.events.push_back((id, Event::Rejected(error)));
     }
 
@@ -451,7 +451,7 @@ impl<P: Provider> Peer<P> {
             let (id, failed) = (*id, !attempt.has_succeeded());
             self.drop_attempt(id);
             if failed && self.is_idle() {
-                let reason = self.doubt.take().unwrap_or(CloseReason::TimedOut);
+                let reason = self.failure_reason.take().unwrap_or(CloseReason::TimedOut);
                 self.events.push_back((id, Event::Closed(reason)));
             }
         }
@@ -513,7 +513,7 @@ impl<P: Provider> Peer<P> {
 
 /// The response to a record without a connection: an alert, except to an alert, so that two such peers do not send each
 /// other alerts forever.
-pub(crate) fn answer_stranger(record: &Record<'_>) -> Option<Vec<u8>> {
+pub(crate) fn no_connection_alert(record: &Record<'_>) -> Option<Vec<u8>> {
     match record.record_type.content() {
         Some(ContentType::Alert) | None => None,
         Some(_) => Some(no_connection(record.raw)),

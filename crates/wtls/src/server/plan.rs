@@ -126,7 +126,7 @@ fn choose<P: Provider>(
         let known = hello.cipher_suites.iter().filter_map(|offered| CipherSuite::try_from(*offered).ok());
         known.filter(|suite| config.cipher_suites.contains(suite))
     };
-    let mut complaint = Error::NoCommonKeyExchange;
+    let mut error = Error::NoCommonKeyExchange;
     for (client_key_id, offer) in (1..=u8::MAX).zip(&hello.client_key_ids) {
         let suite = offer.known_suite().filter(|suite| config.suites.contains(suite));
         let Some(suite) = suite else { continue };
@@ -142,11 +142,11 @@ fn choose<P: Provider>(
             Err(error) => error,
         };
         // The error of the most preferred offer is reported.
-        if complaint == Error::NoCommonKeyExchange {
-            complaint = found;
+        if error == Error::NoCommonKeyExchange {
+            error = found;
         }
     }
-    Err(complaint)
+    Err(error)
 }
 
 fn method<P: Provider>(
