@@ -84,10 +84,10 @@ pub unsafe fn primitive(
     /// Many more places than there are kinds of keys and operations.
     static KNOWN: [OnceLock<(u64, &'static Primitive)>; 256] = [const { OnceLock::new() }; 256];
     // SAFETY: the caller guarantees a valid key.
-    let asked = || unsafe { asked(names, family, operation, key) };
+    let uncached = || unsafe { uncached(names, family, operation, key) };
     // SAFETY: as above.
     let Some(kind) = (unsafe { kind(family, key) }) else {
-        return asked();
+        return uncached();
     };
     let number = kind << 8 | operation as u64;
     // Knuth's multiplicative hashing: 2^64 divided by the golden ratio.
@@ -97,14 +97,14 @@ pub unsafe fn primitive(
             Some((known, primitive)) if *known == number => return Some(primitive),
             Some(_) => {}
             None => {
-                let primitive = asked()?;
+                let primitive = uncached()?;
                 // Another thread may have set it first.
                 let _ = place.set((number, primitive));
                 return Some(primitive);
             }
         }
     }
-    asked()
+    uncached()
 }
 
 /// A number that identifies the kind of a key, from properties that are quick to read. `None` if these are not
@@ -150,7 +150,7 @@ unsafe fn kind(family: Family, key: *mut c_void) -> Option<u64> {
 /// As for [`primitive`].
 #[cold]
 #[inline(never)]
-unsafe fn asked(
+unsafe fn uncached(
     names: KeyFamily,
     family: Family,
     operation: Operation,
@@ -180,7 +180,7 @@ unsafe fn parameters(family: Family, key: *mut c_void) -> Option<&'static str> {
     let mut bits: c_int = 0;
     let mut exponent: u64 = 0;
     let mut group = [0_u8; 64];
-    let mut asked = [
+    let mut requested = [
         integer(c"bits", (&raw mut bits).cast(), size_of::<c_int>(), ffi::OSSL_PARAM_INTEGER),
         match family {
             Family::Rsa => integer(c"e", (&raw mut exponent).cast(), 8, ffi::OSSL_PARAM_UNSIGNED_INTEGER),
@@ -191,7 +191,7 @@ unsafe fn parameters(family: Family, key: *mut c_void) -> Option<&'static str> {
     ];
     // SAFETY: the caller guarantees a valid key; each parameter points to a local variable of the given size, and the
     // list ends with a null key.
-    unsafe { get_params(key, asked.as_mut_ptr()) };
+    unsafe { get_params(key, requested.as_mut_ptr()) };
     let group =
         CStr::from_bytes_until_nul(&group).ok().and_then(|name| name.to_str().ok()).unwrap_or_default();
     match family {
