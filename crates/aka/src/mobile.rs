@@ -171,7 +171,7 @@ impl<E: Endpoint> Mobile<E> {
         match (self.phase, message) {
             (Phase::Handshake | Phase::Accept | Phase::Attached, Message::Tls(bytes)) => {
                 self.tunnel.handle(now, &bytes, &mut self.out);
-                self.look(now);
+                self.process_tunnel(now);
             }
             // A plaintext reject is accepted only while the network is not authenticated.
             (Phase::Handshake, Message::Reject(cause)) => self.fail(AttachFailure::Rejected(cause)),
@@ -187,7 +187,7 @@ impl<E: Endpoint> Mobile<E> {
         }
     }
 
-    fn look(&mut self, now: Time) {
+    fn process_tunnel(&mut self, now: Time) {
         if self.phase == Phase::Handshake
             && let Some(resumed) = self.negotiated().map(|negotiated| negotiated.resumed)
         {

@@ -344,7 +344,7 @@ impl Sessions {
     }
 
     /// A subscriber has moved to another SGSN: removes the subscriber here.
-    pub fn let_go(&mut self, ptmsi: u32) -> Result<(), StoreError> {
+    pub fn release(&mut self, ptmsi: u32) -> Result<(), StoreError> {
         self.store.forget_subscriber(ptmsi)
     }
 }
@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guest_is_given_to_its_own_mobile_and_kept_when_it_was_let_go() {
+    fn a_guest_is_given_to_its_own_mobile_and_kept_after_its_release() {
         let mut sessions = sessions();
         let guest = (b"guest".to_vec(), record(1, 1000, BASIS));
         sessions.begin(at(1000), Some(&guest));

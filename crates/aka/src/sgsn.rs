@@ -83,7 +83,7 @@ impl<V: Environment> Node<V> {
         let found = found.filter(|(subscriber, _)| claimer.is_none_or(|imsi| *imsi == subscriber.imsi));
         let Some((subscriber, session)) = found else { return Ok(Answer::UnknownContext) };
         if claimer.is_some() {
-            self.sessions().let_go(*ptmsi)?;
+            self.sessions().release(*ptmsi)?;
             self.tally.handed_over += 1;
         }
         Ok(Answer::Context { imsi: subscriber.imsi, home: subscriber.home, session })
