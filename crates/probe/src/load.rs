@@ -73,14 +73,14 @@ pub fn load(mut given: Given) -> Result<(String, u8), (u8, String)> {
     let (suites, settings) = settings(&mut given, suite.as_slice(), &OF_HANDSHAKES)?;
     let suite = suites.first();
     let request = given.text("http");
-    let beside = given.fields.contains_key("background_per_s");
+    let has_background = given.fields.contains_key("background_per_s");
     let mut config: Config = serde_json::from_value(given.fields.clone().into())
         .map_err(|error| wrong(format!("options: {error}")))?;
     // The defaults of `shakedown load` with a background load.
-    if beside && !given.fields.contains_key("arrivals") && config.rate_per_s.is_none() {
+    if has_background && !given.fields.contains_key("arrivals") && config.rate_per_s.is_none() {
         config.arrivals = Arrivals::Closed;
     }
-    if beside && !given.fields.contains_key("clients") {
+    if has_background && !given.fields.contains_key("clients") {
         config.clients = 1;
     }
     config.target.clone_from(&given.words[0]);

@@ -1,6 +1,6 @@
 //! Mobiles, SGSNs and an HSS on this program's stacks, for runs in virtual time.
 
-use super::lab::{self, Cache, Card, Lab, NodeCertificates};
+use super::credentials::{self, Cache, Card, NodeCertificates, SgsnEnvironment};
 use super::{AkaError, Operator, suite_of};
 use shakedown_aka::hss::Hss;
 use shakedown_aka::mobile::{Mobile, MobileEvent, Subscription};
@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex};
 pub struct Deployment {
     suite: Suite,
     settings: Settings,
-    pub nodes: Vec<Node<Lab>>,
+    pub nodes: Vec<Node<SgsnEnvironment>>,
     pub homes: HashMap<Network, Hss>,
     pub cards: Vec<Card>,
     /// Temporary identity and session of each mobile from its last attach.
@@ -38,7 +38,7 @@ impl Deployment {
     pub fn new(suite: &Suite, mobiles: usize, roaming: bool, policy: Policy) -> Result<Self, AkaError> {
         let suite = suite_of(suite)?;
         let settings = Settings { instrumented: false, ..Settings::default() };
-        let kinds = lab::kinds(&suite);
+        let kinds = credentials::kinds(&suite);
         let home = Operator::new(&Network::new(HOME)?, kinds, &settings.profile)?;
         let abroad = Operator::new(&Network::new(ABROAD)?, kinds, &settings.profile)?;
         let serving = if roaming { &abroad } else { &home };
@@ -50,12 +50,13 @@ impl Deployment {
                 root: serving.root()?,
                 partners: [(home.network().clone(), home.root()?)].into(),
             };
-            let basis = lab::basis(&suite, serving.network(), &certificates);
+            let basis = credentials::basis(&suite, serving.network(), &certificates);
             let store = Box::new(MemoryStore::default());
             let sessions = Arc::new(Mutex::new(Sessions::new(store, policy, basis)));
             let cache = Arc::new(Cache(Arc::clone(&sessions)));
-            let lab = Lab::new(&suite, serving.network(), certificates, &settings, cache)?;
-            nodes.push(Node::new(NodeName::new(name)?, serving.network().clone(), lab, sessions));
+            let environment =
+                SgsnEnvironment::new(&suite, serving.network(), certificates, &settings, cache)?;
+            nodes.push(Node::new(NodeName::new(name)?, serving.network().clone(), environment, sessions));
         }
         let mut hss = Hss::new();
         hss.certify(serving.network().clone(), home.certify(serving)?);

@@ -1,7 +1,7 @@
 //! Configuration files of the processes: an HSS's register, an SGSN's certificates, a subscriber's card. The format is
 //! JSON, with certificates and keys as PEM. Files with private keys are readable only by their owner.
 
-use super::lab::{self, Card, NodeCertificates};
+use super::credentials::{self, Card, NodeCertificates};
 use super::{AkaError, suite_of};
 use openssl::pkey::PKey;
 use openssl::x509::X509;
@@ -111,7 +111,7 @@ fn leaf_and_key(leaf: &str, key: &str, suite: &Suite, path: &Path) -> Result<Iss
             ),
         ));
     }
-    let [wanted, ..] = lab::kinds(suite);
+    let [wanted, ..] = credentials::kinds(suite);
     if keys::key_type(&public) != Some(wanted) {
         return Err(wrong(
             path,

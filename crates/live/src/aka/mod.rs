@@ -2,19 +2,19 @@
 //! HSS as processes on sockets.
 
 mod admission;
-mod asking;
+mod credentials;
 mod deployment;
 mod files;
-mod lab;
 mod mobile;
+mod node_queries;
 mod nodes;
 mod operator;
 mod provision;
 mod sockets;
 
 pub use admission::{Limits, Refusals};
+pub use credentials::{Card, SgsnEnvironment, suite_of};
 pub use deployment::{Deployment, simulate};
-pub use lab::{Card, Lab, suite_of};
 pub use mobile::{Attached, Attaches, MobileOptions, attach};
 pub use nodes::{HssOptions, HssSummary, Kept, SgsnOptions, SgsnSummary, serve_hss, serve_sgsn};
 pub use operator::Operator;

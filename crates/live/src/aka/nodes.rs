@@ -2,9 +2,9 @@
 
 use super::AkaError;
 use super::admission::{Limits, Refusals, Standing};
-use super::asking::Asking;
+use super::credentials::{Cache, SgsnEnvironment, basis};
 use super::files::{self, HssFile, SgsnFile};
-use super::lab::{Cache, Lab, basis};
+use super::node_queries::NodeQueries;
 use super::sockets::{Link, Port, Serve, accept_all, locked, read};
 use serde::Serialize;
 use shakedown_aka::core::{Answer, Query, Unanswered};
@@ -137,7 +137,7 @@ pub fn serve_hss(
 }
 
 /// Raises the standing of a mobile to that of its attach.
-fn raise(link: &Link<'_>, attach: &Attach<Lab>, standing: &mut Standing) {
+fn raise(link: &Link<'_>, attach: &Attach<SgsnEnvironment>, standing: &mut Standing) {
     let shown = match (attach.negotiated(), attach.is_asked()) {
         // Both sides authenticate in every handshake, full or resumed.
         (Some(_), _) => Standing::Proved,
@@ -154,10 +154,10 @@ fn raise(link: &Link<'_>, attach: &Attach<Lab>, standing: &mut Standing) {
 pub type Kept = Box<dyn Store + Send>;
 
 struct Serving<'a> {
-    node: Mutex<Node<Lab>>,
+    node: Mutex<Node<SgsnEnvironment>>,
     options: &'a SgsnOptions,
     summary: Mutex<SgsnSummary>,
-    asking: Asking,
+    queries: NodeQueries,
 }
 
 /// Serves mobiles until `step` stops it. `store` keeps sessions and subscribers; `listening` gets the addresses for
@@ -180,12 +180,12 @@ pub fn serve_sgsn(
     let basis = basis(&suite, &network, &certificates);
     let sessions = Arc::new(Mutex::new(Sessions::new(store, options.policy, basis)));
     let cache = Arc::new(Cache(Arc::clone(&sessions)));
-    let lab = Lab::new(&suite, &network, certificates, &settings(), cache)?;
+    let environment = SgsnEnvironment::new(&suite, &network, certificates, &settings(), cache)?;
     let serving = Serving {
-        node: Mutex::new(Node::new(name, network, lab, sessions)),
+        node: Mutex::new(Node::new(name, network, environment, sessions)),
         options,
         summary: Mutex::default(),
-        asking: Asking::default(),
+        queries: NodeQueries::default(),
     };
     let mobiles = Port::open(options.listen, options.limits)?;
     let core = options.core.map(|address| Port::open(address, options.limits.of_nodes())).transpose()?;
@@ -215,7 +215,7 @@ impl Serving<'_> {
 
     fn ask(
         &self,
-        attach: &Attach<Lab>,
+        attach: &Attach<SgsnEnvironment>,
         network: &Network,
         query: &Query,
         link: &Link<'_>,
@@ -227,7 +227,7 @@ impl Serving<'_> {
             _ => self.options.homes.get(network),
         };
         let address = *address.ok_or(Unanswered::Unknown)?;
-        self.asking.ask(address, query, &|| link.is_over()).ok_or(Unanswered::Silent)
+        self.queries.ask(address, query, &|| link.is_over()).ok_or(Unanswered::Silent)
     }
 
     fn mobile(&self, link: &Link<'_>) {
@@ -292,7 +292,7 @@ impl Serving<'_> {
         }
     }
 
-    fn served(&self, attach: &Attach<Lab>, took: Duration) {
+    fn served(&self, attach: &Attach<SgsnEnvironment>, took: Duration) {
         let resumed = attach.negotiated().is_some_and(|negotiated| negotiated.resumed);
         let mut summary = locked(&self.summary);
         let samples = if resumed { &mut summary.scrt_resumed_s } else { &mut summary.scrt_full_s };

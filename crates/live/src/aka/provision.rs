@@ -1,7 +1,7 @@
 //! Creates two operators and the files of their nodes and subscribers: all of them, or none.
 
 use super::files::{CardFile, HssFile, SgsnFile};
-use super::{AkaError, Operator, lab, suite_of};
+use super::{AkaError, Operator, credentials, suite_of};
 use openssl::pkey::PKey;
 use openssl::x509::X509;
 use serde::Serialize;
@@ -122,7 +122,7 @@ fn contents(
     step: &mut dyn FnMut(usize) -> ControlFlow<()>,
 ) -> Result<Vec<Content>, AkaError> {
     let Checked { suite, home, serving, nodes } = site;
-    let (profile, kinds) = (Profile::default(), lab::kinds(suite));
+    let (profile, kinds) = (Profile::default(), credentials::kinds(suite));
     let own = Operator::new(home, kinds, &profile)?;
     let other = if home == serving { None } else { Some(Operator::new(serving, kinds, &profile)?) };
     let abroad = other.as_ref().unwrap_or(&own);

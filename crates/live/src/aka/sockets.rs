@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 /// Interval at which a wait for a node's response checks the time.
 pub const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// The same for connections that a node accepted. A thread wakes immediately when its connection is closed.
-const PULSE: Duration = Duration::from_millis(200);
+const ACCEPTED_POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// Timeout of a write, and of another node's response.
 pub const MAX_ANSWER: Duration = Duration::from_secs(5);
 /// Maximum number of threads per place in a table, and per place of an address, because the threads of displaced
@@ -170,7 +170,7 @@ impl Port {
                 let place = place;
                 let timeout = self.limits.first_message;
                 let link = Link { connection, number: place.number, table: &place.port.table, timeout };
-                if ready(link.stream(), PULSE) {
+                if ready(link.stream(), ACCEPTED_POLL_INTERVAL) {
                     // A panic in one connection must not affect others: the panic is printed, and the node continues.
                     let _ = catch_unwind(AssertUnwindSafe(|| serve(&link)));
                 }

@@ -103,11 +103,11 @@ impl Background {
     fn start(mut emulator: Emulator) -> io::Result<Self> {
         let (stop, stopped) = UnixDatagram::pair()?;
         let is_idle = Arc::new(AtomicBool::new(true));
-        let told = Arc::clone(&is_idle);
+        let idle_flag = Arc::clone(&is_idle);
         let thread = std::thread::Builder::new().name("bearer".to_owned()).spawn(move || {
             let _punctual = sys::Punctual::begin();
             while !emulator.carry(&[stopped.as_raw_fd()], Some(sys::monotonic_ns() + 5_000_000))? {
-                told.store(emulator.is_idle(), Ordering::Relaxed);
+                idle_flag.store(emulator.is_idle(), Ordering::Relaxed);
             }
             let log = emulator.log.take().unwrap_or_default();
             Ok((emulator.finish()?, log))

@@ -25,7 +25,7 @@ pub(super) const SNAP: [u8; 8] = [0xaa, 0xaa, 3, 0, 0, 0, 8, 0];
 /// MAC addresses of the station, the access point and the gateway, locally administered.
 const STATION: [u8; 6] = [2, 0, 0, 0, 0, 1];
 const ACCESS_POINT: [u8; 6] = [2, 0, 0, 0, 0, 2];
-const BEYOND: [u8; 6] = [2, 0, 0, 0, 0, 3];
+const GATEWAY: [u8; 6] = [2, 0, 0, 0, 0, 3];
 
 pub(super) struct PacketLink {
     path: Path<Vec<u8>>,
@@ -65,8 +65,8 @@ impl PacketLink {
     fn encrypt(&mut self, plan: &LinkPlan, tapped: bool) -> Result<(), BearerRunError> {
         let mut random = Stream::of(plan.seed, 0, KEY);
         let mut secret: Vec<u8> = std::iter::repeat_with(|| random.next() as u8).take(16).collect();
-        let up = MacHeader::data(ACCESS_POINT, STATION, BEYOND);
-        let mut down = MacHeader::data(STATION, ACCESS_POINT, BEYOND);
+        let up = MacHeader::data(ACCESS_POINT, STATION, GATEWAY);
+        let mut down = MacHeader::data(STATION, ACCESS_POINT, GATEWAY);
         down.0[1] = 0x42; // flags Protected and FromDS
         let key: [u8; 16] = std::array::from_fn(|index| secret[index]);
         let end = |header: MacHeader| -> Result<Box<dyn FrameCipher>, BearerRunError> {

@@ -158,14 +158,14 @@ fn namespace(end: &End) -> Option<PathBuf> {
 }
 
 /// Processes in any of the namespaces, except `but`.
-fn inhabitants(namespaces: &[Option<PathBuf>], but: libc::pid_t) -> Vec<libc::pid_t> {
+fn processes_in(namespaces: &[Option<PathBuf>], but: libc::pid_t) -> Vec<libc::pid_t> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     let processes = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<libc::pid_t>().ok());
-    let lives_there = |process: &libc::pid_t| {
+    let is_inside = |process: &libc::pid_t| {
         let found = std::fs::read_link(format!("/proc/{process}/ns/net")).ok();
         found.is_some() && namespaces.contains(&found)
     };
-    processes.filter(|process| *process != but).filter(lives_there).collect()
+    processes.filter(|process| *process != but).filter(is_inside).collect()
 }
 
 /// Terminates the remaining processes in the namespaces, which disappear with their last process. A gateway child that
@@ -178,7 +178,7 @@ fn sweep(
     let sockets_only = if gateway.is_command() { 0 } else { gateway.process() };
     for (signal, grace_ns) in [(libc::SIGTERM, GRACE_NS), (libc::SIGKILL, GRACE_NS)] {
         let until_ns = sys::monotonic_ns() + grace_ns;
-        let mut left = inhabitants(namespaces, sockets_only);
+        let mut left = processes_in(namespaces, sockets_only);
         for process in &left {
             let _ = sys::kill(*process, signal);
         }
@@ -186,7 +186,7 @@ fn sweep(
             emulator.carry(&[], Some(sys::monotonic_ns() + LOOK_EVERY_NS))?;
             // A child that ended stays in the process table until it is reaped.
             gateway.ended(false)?;
-            left = inhabitants(namespaces, sockets_only);
+            left = processes_in(namespaces, sockets_only);
         }
         if left.is_empty() {
             break;

@@ -25,18 +25,18 @@ pub struct ServerOptions {
 }
 
 /// Maximum wait between two calls of `step`.
-const BREATH: Duration = Duration::from_millis(50);
+const MAX_STEP_INTERVAL: Duration = Duration::from_millis(50);
 /// Maximum number of datagrams that are handled between two calls of `step`.
 const BATCH: usize = 64;
 
 /// Time in which authentications in progress may end after a stop request.
-const FAREWELL: Duration = Duration::from_secs(3);
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(3);
 
-struct Lab {
+struct AcceptorEnvironment {
     acceptor: Arc<dyn Acceptor>,
 }
 
-impl Environment for Lab {
+impl Environment for AcceptorEnvironment {
     type Endpoint = Box<dyn Endpoint>;
 
     fn endpoint(&mut self) -> Option<Self::Endpoint> {
@@ -51,7 +51,7 @@ impl Environment for Lab {
     }
 }
 
-/// Serves until `step` stops it. Then no authentication begins, and those in progress may end within `FAREWELL`.
+/// Serves until `step` stops it. Then no authentication begins, and those in progress may end within `SHUTDOWN_GRACE`.
 /// `listening` gets the address, and `step` the number of accepted authentications.
 pub fn serve(
     options: &ServerOptions,
@@ -64,8 +64,9 @@ pub fn serve(
     socket.set_nonblocking(true).map_err(failed)?;
     // With a smaller buffer than requested, only more datagrams are lost under load.
     let _ = socket2::SockRef::from(&socket).set_recv_buffer_size(BUFFER_BYTES);
-    let lab = Lab { acceptor };
-    let mut service = Service::new(lab, options.secret.clone(), options.fragment_bytes, options.limits);
+    let environment = AcceptorEnvironment { acceptor };
+    let mut service =
+        Service::new(environment, options.secret.clone(), options.fragment_bytes, options.limits);
     let start = Instant::now();
     let mut buffer = [0; MAX_PACKET_BYTES + 1];
     if listening(socket.local_addr().map_err(failed)?).is_break() {
@@ -77,13 +78,15 @@ pub fn serve(
         let accepted = usize::try_from(service.tally().accepted).unwrap_or(usize::MAX);
         if until.is_none() && step(accepted).is_break() {
             service.close();
-            until = Some(now + FAREWELL);
+            until = Some(now + SHUTDOWN_GRACE);
         }
         if until.is_some_and(|until| service.sessions() == 0 || now >= until) {
             return Ok(service.tally().clone());
         }
         service.handle_timeout(now);
-        let next = service.poll_timeout().map_or(BREATH, |at| at.saturating_sub(now).min(BREATH));
+        let next = service
+            .poll_timeout()
+            .map_or(MAX_STEP_INTERVAL, |at| at.saturating_sub(now).min(MAX_STEP_INTERVAL));
         let mut polled = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
         // If a signal interrupts the wait, `step` handles it.
         let _ = ppoll(&mut polled, Some(TimeSpec::from_duration(next)), None);

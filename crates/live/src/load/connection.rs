@@ -4,7 +4,7 @@ use super::cause::{self, Activity};
 use super::pace::Pace;
 use super::sampling::Sample;
 use super::socket::Socket;
-use crate::watched::Watched;
+use crate::maybe_recorded::MaybeRecorded;
 use shakedown_stacks::processor::thread_cpu;
 use shakedown_trace::endpoint::{Event, Time, Transport};
 use shakedown_trace::suite::Protocol;
@@ -53,7 +53,7 @@ enum Phase {
 
 pub struct Connection {
     socket: Socket,
-    pub endpoint: Watched<i64>,
+    pub endpoint: MaybeRecorded<i64>,
     /// Output of the endpoint; the socket has accepted the bytes before `sent`.
     unsent: Vec<u8>,
     sent: usize,
@@ -96,7 +96,7 @@ pub struct Connection {
 impl Connection {
     pub fn new(
         socket: Socket,
-        endpoint: Watched<i64>,
+        endpoint: MaybeRecorded<i64>,
         client: usize,
         planned: Time,
         started: Time,
@@ -264,7 +264,7 @@ impl Connection {
                     let now = clock();
                     self.established = Some(now);
                     self.keep_sample();
-                    self.go_on(now, exchange, &negotiated);
+                    self.after_handshake(now, exchange, &negotiated);
                     self.negotiated = Some(negotiated);
                 }
                 Event::Data(_) => {
@@ -304,7 +304,7 @@ impl Connection {
     }
 
     /// Starts what follows the handshake.
-    fn go_on(&mut self, now: Time, exchange: &Exchange, negotiated: &Negotiated) {
+    fn after_handshake(&mut self, now: Time, exchange: &Exchange, negotiated: &Negotiated) {
         if let Some(request) = &exchange.request {
             // The request is sent with the last flight. If it cannot be written, the connection ends.
             let _ = self.endpoint.write(now, request);

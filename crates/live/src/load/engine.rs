@@ -12,8 +12,8 @@ use super::sampling::Sampling;
 use super::socket::Socket;
 use super::starts::{Alarm, Start, Starts};
 use super::target::Target;
+use crate::maybe_recorded::MaybeRecorded;
 use crate::socket::descriptor_limit;
-use crate::watched::Watched;
 use mio::{Events, Poll, Token};
 use shakedown_link::{Probability, Purpose, Stream};
 use shakedown_stacks::processor::thread_cpu;
@@ -289,7 +289,7 @@ impl<'a> Engine<'a> {
         let generation = self.slots[place].generation;
         socket.register(self.poll.registry(), token(place, generation)).map_err(system("watch a socket"))?;
         let deadline = begun + self.config.timeout();
-        let endpoint = Watched::new(endpoint, traced.then_some(0));
+        let endpoint = MaybeRecorded::new(endpoint, traced.then_some(0));
         let mut connection = Connection::new(socket, endpoint, start.client, start.planned, begun, deadline);
         (connection.resume, connection.offered) = (resume, offered);
         self.slots[place].connection = Some(Box::new(connection));

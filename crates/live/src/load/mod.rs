@@ -103,7 +103,7 @@ pub fn run(
             });
             generator.map_err(|error| LoadError::System { what: "start a thread", error })
         };
-        let beside = background.as_ref().map(|background| spawn(background, None)).transpose()?;
+        let background_thread = background.as_ref().map(|background| spawn(background, None)).transpose()?;
         let generator = match spawn(config, Some(sender)) {
             Ok(generator) => generator,
             Err(error) => {
@@ -123,8 +123,9 @@ pub fn run(
             }
         }
         let load = generator.join().unwrap_or(Err(LoadError::Panicked));
-        let beside = beside.map(|thread| thread.join().unwrap_or(Err(LoadError::Panicked))).transpose();
-        match (load, beside) {
+        let background_load =
+            background_thread.map(|thread| thread.join().unwrap_or(Err(LoadError::Panicked))).transpose();
+        match (load, background_load) {
             // `Companion` only means that the background load failed, whose error has the cause.
             (Err(LoadError::Companion), Err(error)) | (Err(error), _) | (_, Err(error)) => Err(error),
             (Ok(load), Ok(background)) => Ok(Parts { load, background }),

@@ -278,7 +278,8 @@ pub fn merge(parts: Vec<Parts>) -> Option<Outcome> {
     let (loads, backgrounds): (Vec<_>, Vec<_>) =
         parts.into_iter().map(|parts| (parts.load, parts.background)).unzip();
     let backgrounds: Vec<_> = backgrounds.into_iter().flatten().collect();
-    let beside = backgrounds.len();
-    let background = sum(backgrounds).map(|part| Box::new(Outcome { traces: None, ..part.outcome(beside) }));
+    let background_generators = backgrounds.len();
+    let background = sum(backgrounds)
+        .map(|part| Box::new(Outcome { traces: None, ..part.outcome(background_generators) }));
     Some(Outcome { background, ..sum(loads)?.outcome(generators) })
 }

@@ -1,7 +1,7 @@
 //! Selection of the connections that are recorded, and their samples.
 
+use crate::maybe_recorded::MaybeRecorded;
 use crate::trace_line::{self, About};
-use crate::watched::Watched;
 use nix::sys::resource::{UsageWho, getrusage};
 use serde_json::Value;
 use shakedown_trace::{Endpoint, HalfTrace, Negotiated, Recording, Side, StackId};
@@ -9,15 +9,15 @@ use std::net::SocketAddr;
 use std::time::{Duration, SystemTime};
 
 /// The value kept with the recording is the number of preemptions while the endpoint worked.
-impl Watched<i64> {
+impl MaybeRecorded<i64> {
     /// Calls the endpoint; counts preemptions in the meantime if it is recorded.
     pub fn during(&mut self, work: impl FnOnce(&mut dyn Endpoint)) {
-        if self.beside().is_none() {
+        if self.value().is_none() {
             return work(&mut **self);
         }
         let before = involuntary_switches();
         work(&mut **self);
-        if let Some(preemptions) = self.beside() {
+        if let Some(preemptions) = self.value() {
             *preemptions += involuntary_switches() - before;
         }
     }

@@ -5,8 +5,8 @@ use super::exchange::Exchange;
 use super::tally::{Queued, Tally, cause, lock};
 use super::timers::Deadline;
 use super::traces::Sampled;
+use crate::maybe_recorded::MaybeRecorded;
 use crate::stamped;
-use crate::watched::Watched;
 use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
 use shakedown_trace::endpoint::{Event, Time};
@@ -74,7 +74,7 @@ pub struct Connection {
     stream: TcpStream,
     token: Token,
     /// None when the connection is closing and the endpoint has no more output.
-    endpoint: Option<Watched<Sampled>>,
+    endpoint: Option<MaybeRecorded<Sampled>>,
     phase: Phase,
     started: Time,
     /// Its place in the order of handshakes in progress.
@@ -113,7 +113,7 @@ impl Connection {
     pub fn new(
         stream: TcpStream,
         token: Token,
-        endpoint: Watched<Sampled>,
+        endpoint: MaybeRecorded<Sampled>,
         now: Time,
         config: &Config,
     ) -> Self {
@@ -193,13 +193,13 @@ impl Connection {
                     }
                 }
                 Phase::Handshaking | Phase::Established => {
-                    if self.speak(context) {
+                    if self.produce_response(context) {
                         continue;
                     }
                     if !self.readable {
                         return Progress::Wait;
                     }
-                    if !self.listen(context) {
+                    if !self.receive(context) {
                         return Progress::Over;
                     }
                 }
@@ -224,7 +224,7 @@ impl Connection {
         if self.phase != Phase::Established {
             return Progress::Over;
         }
-        self.say_goodbye(context);
+        self.close_endpoint(context);
         self.turn(context)
     }
 
@@ -302,7 +302,7 @@ impl Connection {
     }
 
     /// Produces the next piece of a response. False if there is none.
-    fn speak(&mut self, context: &mut WorkerContext<'_>) -> bool {
+    fn produce_response(&mut self, context: &mut WorkerContext<'_>) -> bool {
         if self.phase != Phase::Established {
             return false;
         }
@@ -339,7 +339,7 @@ impl Connection {
             made += bytes;
         }
         if self.payload_left_bytes == 0 && self.close_after {
-            self.say_goodbye(context);
+            self.close_endpoint(context);
         } else {
             self.transmit(context);
         }
@@ -358,17 +358,17 @@ impl Connection {
     }
 
     /// Reads once, and lets the endpoint process the input. False if the connection has ended.
-    fn listen(&mut self, context: &mut WorkerContext<'_>) -> bool {
+    fn receive(&mut self, context: &mut WorkerContext<'_>) -> bool {
         if !context.config.queue_times || self.phase != Phase::Handshaking {
             let received = self.stream.read(context.input);
-            return self.hear(context, received);
+            return self.handle_read(context, received);
         }
         let begun = Instant::now();
         let (received, waited) = match stamped::receive_chunk(&self.stream, context.input) {
             Ok(received) => (Ok(received.bytes), received.waited.filter(|_| received.bytes > 0)),
             Err(error) => (Err(error), None),
         };
-        let goes_on = self.hear(context, received);
+        let goes_on = self.handle_read(context, received);
         if let Some(waited) = waited {
             let at = begun.duration_since(context.epoch);
             self.queued_times.message(self.place, at, waited, begun.elapsed(), context.tally);
@@ -381,7 +381,7 @@ impl Connection {
     }
 
     /// Handles the result of a read. False if the connection has ended.
-    fn hear(&mut self, context: &mut WorkerContext<'_>, received: io::Result<usize>) -> bool {
+    fn handle_read(&mut self, context: &mut WorkerContext<'_>, received: io::Result<usize>) -> bool {
         match received {
             Ok(0) => {
                 let now = context.now();
@@ -456,7 +456,7 @@ impl Connection {
         counter.add(1);
         lock(&tally.handshakes).record(now.saturating_sub(self.started));
         lock(&tally.busy).record(self.busy);
-        if let Some((recording, (sampler, peer))) = self.endpoint.as_mut().and_then(Watched::finish) {
+        if let Some((recording, (sampler, peer))) = self.endpoint.as_mut().and_then(MaybeRecorded::finish) {
             sampler.keep(&recording, negotiated, peer, tally);
         }
         if context.config.payload_when == PayloadWhen::Handshake {
@@ -476,7 +476,7 @@ impl Connection {
         self.begin_closing(context);
     }
 
-    fn say_goodbye(&mut self, context: &mut WorkerContext<'_>) {
+    fn close_endpoint(&mut self, context: &mut WorkerContext<'_>) {
         let now = context.now();
         if let Some(endpoint) = &mut self.endpoint {
             endpoint.close(now);

@@ -9,8 +9,8 @@ use super::connection::{Connection, Progress, WorkerContext};
 use super::parts::{Parts, ShutdownSignal};
 use super::tally::cause;
 use super::timers::Timers;
+use crate::maybe_recorded::MaybeRecorded;
 use crate::stamped;
-use crate::watched::Watched;
 use mio::net::TcpListener;
 use mio::{Events, Interest, Poll, Token, Waker};
 use shakedown_ossl::memory;
@@ -182,7 +182,7 @@ impl Worker {
                     }
                 }
             }
-            self.obey();
+            self.begin_shutdown();
             self.accept();
             for _ in 0..TURNS_PER_TURN.min(self.ready.len()) {
                 if let Some(key) = self.ready.pop_front() {
@@ -241,8 +241,8 @@ impl Worker {
         }
     }
 
-    /// Begins the shutdown if it was requested.
-    fn obey(&mut self) {
+    /// Begins the shutdown if it was requested and has not begun.
+    fn begin_shutdown(&mut self) {
         if self.parts.shutdown.get() < ShutdownSignal::DRAIN || self.drain_until.is_some() {
             return;
         }
@@ -331,7 +331,7 @@ impl Worker {
             return;
         };
         let sampler = self.parts.sampler.as_ref().filter(|sampler| sampler.samples_next());
-        let endpoint = Watched::new(endpoint, sampler.map(|sampler| (Arc::clone(sampler), peer)));
+        let endpoint = MaybeRecorded::new(endpoint, sampler.map(|sampler| (Arc::clone(sampler), peer)));
         let now = self.parts.epoch.elapsed();
         let key = self.connections.next();
         let mut connection = Connection::new(stream, Token(FIRST + key), endpoint, now, &self.parts.config);

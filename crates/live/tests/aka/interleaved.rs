@@ -1,11 +1,11 @@
 //! Two simultaneous attaches, interrupted anywhere, while the clock is set.
 
-use crate::lab::{Seen, answer, deployment};
+use crate::attaches::{Seen, answer, deployment};
 use proptest::prelude::*;
 use shakedown_aka::mobile::{Mobile, MobileEvent};
 use shakedown_aka::sessions::{Decision, Policy};
 use shakedown_aka::sgsn::Attach;
-use shakedown_live::aka::{Deployment, Lab};
+use shakedown_live::aka::{Deployment, SgsnEnvironment};
 use shakedown_trace::Endpoint;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -15,7 +15,7 @@ struct Flight {
     place: usize,
     node: usize,
     mobile: Mobile<Box<dyn Endpoint>>,
-    attach: Attach<Lab>,
+    attach: Attach<SgsnEnvironment>,
     seen: Seen,
     counted: bool,
 }

@@ -1,6 +1,6 @@
 //! Sessions: resumed as often as allowed, at one SGSN only, and only by their own mobile.
 
-use crate::lab::{Seen, answer, attach, attach_among, deployment, replay, untouched};
+use crate::attaches::{Seen, answer, attach, attach_among, deployment, replay, untouched};
 use proptest::prelude::*;
 use shakedown_aka::core::{Answer, Query, Unanswered};
 use shakedown_aka::message::{Cause, Message};

@@ -1,6 +1,6 @@
 //! Attaches in virtual time.
 
-use crate::lab::suite;
+use crate::attaches::suite;
 use shakedown_aka::run::Plan;
 use shakedown_live::aka::simulate;
 use std::ops::ControlFlow;

@@ -1,6 +1,6 @@
 //! Which networks and mobiles are trusted, and which rejections are encrypted.
 
-use crate::lab::{attach, deployment, suite, untouched};
+use crate::attaches::{attach, deployment, suite, untouched};
 use shakedown_aka::message::Cause;
 use shakedown_aka::mobile::{AttachFailure, MobileEvent};
 use shakedown_aka::names::{Imsi, Network};

@@ -6,7 +6,7 @@ use shakedown_aka::mobile::{AttachFailure, MobileEvent};
 use shakedown_aka::names::Network;
 use shakedown_aka::sessions::Policy;
 use shakedown_aka::sgsn::{Attach, AttachEvent};
-use shakedown_live::aka::{Deployment, Lab};
+use shakedown_live::aka::{Deployment, SgsnEnvironment};
 use shakedown_trace::{Endpoint, Suite};
 use std::time::Duration;
 
@@ -74,7 +74,7 @@ pub type Answered = Result<Answer, Unanswered>;
 /// The answer of the node to which a query is addressed.
 pub fn answer(
     deployment: &mut Deployment,
-    attach: &Attach<Lab>,
+    attach: &Attach<SgsnEnvironment>,
     network: &Network,
     query: &Query,
 ) -> Answered {

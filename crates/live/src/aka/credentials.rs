@@ -121,7 +121,7 @@ fn pair(server: Identity, client: Identity) -> Identities {
 }
 
 /// An SGSN's certificates, and the acceptors that present them.
-pub struct Lab {
+pub struct SgsnEnvironment {
     suite: Suite,
     settings: Settings,
     cache: Arc<dyn SessionCache>,
@@ -159,7 +159,7 @@ pub(super) fn basis(suite: &Suite, network: &Network, certificates: &NodeCertifi
     hash.finish()
 }
 
-impl Lab {
+impl SgsnEnvironment {
     /// An SGSN of a network, which serves that network's own subscribers from the start.
     pub fn new(
         suite: &Suite,
@@ -171,7 +171,7 @@ impl Lab {
         let NodeCertificates { leaf, authority, root, partners } = certificates;
         let read = X509::from_der(&authority);
         let read = read.map_err(|stack| AkaError::OpenSsl { what: "read a certificate", stack })?;
-        let mut lab = Self {
+        let mut environment = Self {
             suite: suite.clone(),
             settings: settings.clone(),
             cache,
@@ -181,9 +181,9 @@ impl Lab {
             partners,
             acceptors: HashMap::new(),
         };
-        let acceptor = lab.acceptor(&authority)?;
-        lab.acceptors.insert(network.clone(), acceptor);
-        Ok(lab)
+        let acceptor = environment.acceptor(&authority)?;
+        environment.acceptors.insert(network.clone(), acceptor);
+        Ok(environment)
     }
 
     /// An acceptor that presents this certificate of the network's authority.
@@ -217,7 +217,7 @@ impl Lab {
     }
 }
 
-impl Environment for Lab {
+impl Environment for SgsnEnvironment {
     type Endpoint = Box<dyn Endpoint>;
 
     fn accept(&mut self, home: &Network) -> Option<Self::Endpoint> {

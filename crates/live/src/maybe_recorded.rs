@@ -4,27 +4,27 @@ use shakedown_trace::{Endpoint, Recorded, Recording};
 use std::ops::{Deref, DerefMut};
 
 /// An endpoint that may be recorded until its handshake has ended. A value is kept with a recording.
-pub enum Watched<T> {
+pub enum MaybeRecorded<T> {
     Plain(Box<dyn Endpoint>),
     Recorded(Box<Recorded<Box<dyn Endpoint>>>, T),
     Nothing,
 }
 
-impl<T> Watched<T> {
+impl<T> MaybeRecorded<T> {
     /// Records the endpoint if there is a value to keep.
-    pub fn new(endpoint: Box<dyn Endpoint>, beside: Option<T>) -> Self {
-        match beside {
-            Some(beside) => {
-                Self::Recorded(Box::new(Recorded::new(endpoint, Recording::new(Default::default()))), beside)
+    pub fn new(endpoint: Box<dyn Endpoint>, value: Option<T>) -> Self {
+        match value {
+            Some(value) => {
+                Self::Recorded(Box::new(Recorded::new(endpoint, Recording::new(Default::default()))), value)
             }
             None => Self::Plain(endpoint),
         }
     }
 
     /// The value that is kept with the recording, while there is one.
-    pub fn beside(&mut self) -> Option<&mut T> {
+    pub fn value(&mut self) -> Option<&mut T> {
         match self {
-            Self::Recorded(_, beside) => Some(beside),
+            Self::Recorded(_, value) => Some(value),
             Self::Plain(_) | Self::Nothing => None,
         }
     }
@@ -32,9 +32,9 @@ impl<T> Watched<T> {
     /// Ends the recording after the handshake; returns it and its value, if there was one.
     pub fn finish(&mut self) -> Option<(Recording, T)> {
         let (plain, found) = match std::mem::replace(self, Self::Nothing) {
-            Self::Recorded(recorded, beside) => {
+            Self::Recorded(recorded, value) => {
                 let (endpoint, recording) = recorded.into_parts();
-                (Self::Plain(endpoint), Some((recording, beside)))
+                (Self::Plain(endpoint), Some((recording, value)))
             }
             other => (other, None),
         };
@@ -43,7 +43,7 @@ impl<T> Watched<T> {
     }
 }
 
-impl<T> Deref for Watched<T> {
+impl<T> Deref for MaybeRecorded<T> {
     type Target = dyn Endpoint;
 
     fn deref(&self) -> &Self::Target {
@@ -55,7 +55,7 @@ impl<T> Deref for Watched<T> {
     }
 }
 
-impl<T> DerefMut for Watched<T> {
+impl<T> DerefMut for MaybeRecorded<T> {
     fn deref_mut(&mut self) -> &mut Self::Target {
         match self {
             Self::Plain(endpoint) => &mut **endpoint,

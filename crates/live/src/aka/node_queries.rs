@@ -15,12 +15,12 @@ use std::time::{Duration, Instant};
 /// this node. Queries for authenticated mobiles, which have their own places at this node, are not counted.
 pub(super) const MAX_UNPROVED: usize = 32;
 
-pub(super) struct Asking {
+pub(super) struct NodeQueries {
     timeout: Duration,
     unproved: Mutex<HashMap<SocketAddr, usize>>,
 }
 
-impl Default for Asking {
+impl Default for NodeQueries {
     fn default() -> Self {
         Self { timeout: MAX_ANSWER, unproved: Mutex::default() }
     }
@@ -28,13 +28,13 @@ impl Default for Asking {
 
 /// A query that is counted until it ends.
 struct Counted<'a> {
-    asking: &'a Asking,
+    queries: &'a NodeQueries,
     address: SocketAddr,
 }
 
 impl Drop for Counted<'_> {
     fn drop(&mut self) {
-        let mut unproved = locked(&self.asking.unproved);
+        let mut unproved = locked(&self.queries.unproved);
         if let Some(count) = unproved.get_mut(&self.address) {
             *count -= 1;
             if *count == 0 {
@@ -49,7 +49,7 @@ fn is_unproved(query: &Query) -> bool {
     matches!(query, Query::Context { .. } | Query::CrossCertificate { .. })
 }
 
-impl Asking {
+impl NodeQueries {
     /// Queries a node. `None` if it does not answer in time or before `is_over`, or if too many queries wait.
     pub(super) fn ask(
         &self,
@@ -81,7 +81,7 @@ impl Asking {
             return None;
         }
         *count += 1;
-        Some(Counted { asking: self, address })
+        Some(Counted { queries: self, address })
     }
 }
 
@@ -100,7 +100,7 @@ mod tests {
         let mute = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = mute.local_addr().unwrap();
         // The queries end because they are stopped, not by the timeout.
-        let asking = Asking { timeout: Duration::from_secs(600), ..Asking::default() };
+        let queries = NodeQueries { timeout: Duration::from_secs(600), ..NodeQueries::default() };
         let over = AtomicBool::new(false);
         let is_over = || over.load(Ordering::Relaxed);
         let context = Query::Context { ptmsi: 1 };
@@ -112,12 +112,12 @@ mod tests {
         };
         std::thread::scope(|scope| {
             let asked: Vec<_> =
-                (0..MAX_UNPROVED).map(|_| scope.spawn(|| asking.ask(address, &context, &is_over))).collect();
+                (0..MAX_UNPROVED).map(|_| scope.spawn(|| queries.ask(address, &context, &is_over))).collect();
             let mut accepted: Vec<_> = (0..MAX_UNPROVED).map(|_| mute.accept().unwrap().0).collect();
-            assert_eq!(asking.ask(address, &context, &|| panic!("it is asked")), None);
-            assert_eq!(locked(&asking.unproved)[&address], MAX_UNPROVED);
+            assert_eq!(queries.ask(address, &context, &|| panic!("it is asked")), None);
+            assert_eq!(locked(&queries.unproved)[&address], MAX_UNPROVED);
             // Queries for authenticated mobiles are not limited.
-            let other = scope.spawn(|| asking.ask(address, &location, &is_over));
+            let other = scope.spawn(|| queries.ask(address, &location, &is_over));
             let mut proved = mute.accept().unwrap().0;
             proved.read_exact(&mut [0; 3]).unwrap();
             proved.write_all(&Answer::Located.to_bytes()).unwrap();
@@ -133,6 +133,6 @@ mod tests {
                 assert!(said.len() <= context.to_bytes().len());
             }
         });
-        assert!(locked(&asking.unproved).is_empty());
+        assert!(locked(&queries.unproved).is_empty());
     }
 }
