@@ -31,7 +31,7 @@ class CaptureError(CoreError):
 __version__: str
 BUILD_PROFILE: Literal["release", "debug"]
 OPENSSL_VERSION: str
-LEAST_VALUES: dict[str, int]
+MIN_VALUES: dict[str, int]
 
 def canonical(suite: str) -> str: ...
 def describe(suite: str) -> dict[str, Any]: ...

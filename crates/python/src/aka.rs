@@ -2,7 +2,7 @@
 
 use crate::errors::{CoreError, InvalidOption, Unsupported};
 use crate::options::{address, read};
-use crate::{serve_told, with_progress};
+use crate::{serve_with_callbacks, with_progress};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -185,8 +185,8 @@ pub fn aka_hss(
     stopped: Py<PyAny>,
 ) -> PyResult<()> {
     let options = HssOptions { listen: address(listen, PORT)?, file, limits: limits(first_message_s)? };
-    serve_told(py, &listening, &stopped, to_python, |tell, step| {
-        aka::serve_hss(&options, &mut |at: SocketAddr| tell((at.to_string(),)), &mut || step(0))
+    serve_with_callbacks(py, &listening, &stopped, to_python, |on_listening, step| {
+        aka::serve_hss(&options, &mut |at: SocketAddr| on_listening((at.to_string(),)), &mut || step(0))
     })
 }
 
@@ -244,9 +244,9 @@ pub fn aka_sgsn(
         Some(store) => Box::new(PythonStore(store)),
         None => Box::new(MemoryStore::default()),
     };
-    serve_told(py, &listening, &stopped, to_python, |tell, step| {
+    serve_with_callbacks(py, &listening, &stopped, to_python, |on_listening, step| {
         let mut emit = |at: SocketAddr, core: Option<SocketAddr>| {
-            tell((at.to_string(), core.map(|address| address.to_string())))
+            on_listening((at.to_string(), core.map(|address| address.to_string())))
         };
         aka::serve_sgsn(&options, store, &mut emit, &mut || step(0))
     })

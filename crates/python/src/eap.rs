@@ -2,7 +2,7 @@
 
 use crate::errors::{CoreError, InvalidOption, Unsupported};
 use crate::options::{address, read, whole};
-use crate::{serve_told, with_progress};
+use crate::{serve_with_callbacks, with_progress};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -177,10 +177,10 @@ pub fn eap_serve(
         }
     });
     let interrupted = || interruption.lock().unwrap_or_else(PoisonError::into_inner).is_some();
-    let served = serve_told(py, &listening, &stopped, to_python, |tell, step| {
+    let served = serve_with_callbacks(py, &listening, &stopped, to_python, |on_listening, step| {
         let sessions = cache.as_ref().map(|cache| cache as &dyn Fn([u8; 32]) -> Arc<dyn SessionCache>);
         let acceptor = files.acceptor(&suite, &settings, sessions)?;
-        let mut emit = |at: SocketAddr| tell((at.to_string(), name.clone()));
+        let mut emit = |at: SocketAddr| on_listening((at.to_string(), name.clone()));
         let mut step = |over| if interrupted() { ControlFlow::Break(()) } else { step(over) };
         serve(&options, acceptor, &mut emit, &mut step)
     });

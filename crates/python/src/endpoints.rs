@@ -134,7 +134,7 @@ fn refused(error: VirtualError) -> PyErr {
     let message = error.to_string();
     match error {
         VirtualError::Failed { .. } | VirtualError::Ended { .. } => HandshakeFailed::new_err(message),
-        VirtualError::Scenario(_) | VirtualError::Bearer(_) | VirtualError::Price { .. } => {
+        VirtualError::Scenario(_) | VirtualError::Bearer(_) | VirtualError::Cost { .. } => {
             PyValueError::new_err(message)
         }
         VirtualError::Unsupported { .. }

@@ -24,7 +24,7 @@ use pythonize::pythonize;
 use serde::Serialize;
 use serde_json::json;
 use shakedown_pki::cancellation::cancellable;
-use shakedown_sim::histogram::LEAST_VALUES;
+use shakedown_sim::histogram::MIN_VALUES;
 use shakedown_stacks::machine::{BUILD_PROFILE, Machine};
 use shakedown_stacks::measure;
 use shakedown_stacks::{Registry, capture as captures, catalogue};
@@ -140,7 +140,7 @@ impl Interrupts {
 }
 
 /// Calls Python's callback, if there is one.
-fn tell<'py>(py: Python<'py>, progress: Option<&Py<PyAny>>, arguments: impl PyCallArgs<'py>) -> PyResult<()> {
+fn emit<'py>(py: Python<'py>, progress: Option<&Py<PyAny>>, arguments: impl PyCallArgs<'py>) -> PyResult<()> {
     progress.map_or(Ok(()), |callback| callback.call1(py, arguments).map(drop))
 }
 
@@ -170,7 +170,7 @@ fn with_progress<T: Send>(
     work: impl FnOnce(&mut dyn FnMut(usize) -> ControlFlow<()>) -> T + Send,
 ) -> PyResult<T> {
     let (done, raised) =
-        with_reports(py, POLL_INTERVAL, |py, done| tell(py, progress.as_ref(), (done,)), work);
+        with_reports(py, POLL_INTERVAL, |py, done| emit(py, progress.as_ref(), (done,)), work);
     raised.map_or(Ok(done), Err)
 }
 
@@ -182,13 +182,13 @@ fn with_progress_of<T: Send>(
     work: impl FnOnce(&mut dyn FnMut(u64) -> ControlFlow<()>) -> T + Send,
 ) -> PyResult<T> {
     let (done, raised) =
-        with_reports(py, POLL_INTERVAL, |py, done| tell(py, progress.as_ref(), (done, total)), work);
+        with_reports(py, POLL_INTERVAL, |py, done| emit(py, progress.as_ref(), (done, total)), work);
     raised.map_or(Ok(done), Err)
 }
 
 /// Serves without the interpreter lock until a signal handler raises. `listening` is called when `work` reports that it
 /// listens, `stopped` with the result of `work`. An exception of the handler or of these functions is raised again.
-fn serve_told<A, S, E>(
+fn serve_with_callbacks<A, S, E>(
     py: Python<'_>,
     listening: &Py<PyAny>,
     stopped: &Py<PyAny>,
@@ -206,17 +206,18 @@ where
 {
     let mut raised = None;
     let served = with_progress(py, None, |step| {
-        let mut tell = |arguments: A| match Python::attach(|py| listening.call1(py, arguments).map(drop)) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                raised = Some(error);
-                ControlFlow::Break(())
-            }
-        };
-        let done = work(&mut tell, step)?;
+        let mut on_listening =
+            |arguments: A| match Python::attach(|py| listening.call1(py, arguments).map(drop)) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    raised = Some(error);
+                    ControlFlow::Break(())
+                }
+            };
+        let done = work(&mut on_listening, step)?;
         // Called even if a signal arrived during `listening`, because the server has served, if only for a moment.
-        let said = Python::attach(|py| stopped.call1(py, (pythonize(py, &done)?,)).map(drop));
-        raised = raised.take().or(said.err());
+        let result = Python::attach(|py| stopped.call1(py, (pythonize(py, &done)?,)).map(drop));
+        raised = raised.take().or(result.err());
         Ok(())
     })?;
     raised.map_or(Ok(()), Err)?;
@@ -302,7 +303,7 @@ mod _core {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("BUILD_PROFILE", BUILD_PROFILE)?;
         module.add("OPENSSL_VERSION", shakedown_ossl::version())?;
-        let least = LEAST_VALUES.map(|(name, _, values)| (name, values));
-        module.add("LEAST_VALUES", least.into_py_dict(module.py())?)
+        let minimums = MIN_VALUES.map(|(name, _, values)| (name, values));
+        module.add("MIN_VALUES", minimums.into_py_dict(module.py())?)
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::errors::{CoreError, InvalidOption, to_python};
 use crate::options::{for_suite, for_suites, read};
-use crate::{tell, with_progress, with_reports};
+use crate::{emit, with_progress, with_reports};
 use pyo3::prelude::*;
 use pythonize::pythonize;
 use shakedown_live::connection_cost;
@@ -25,7 +25,7 @@ pub fn load<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let config: Config = read(config, "options")?;
     let (suites, settings) = for_suites(py, options, suite.map(crate::parse).transpose()?.as_slice())?;
-    let report = |py: Python<'_>, now: Progress| tell(py, progress.as_ref(), (pythonize(py, &now)?,));
+    let report = |py: Python<'_>, now: Progress| emit(py, progress.as_ref(), (pythonize(py, &now)?,));
     let (counted, raised) = with_reports(py, Duration::ZERO, report, |step| {
         run(&config, suites.first(), &settings, &mut |now| step(now.clone()))
     });

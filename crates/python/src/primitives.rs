@@ -1,7 +1,7 @@
 //! Timing of primitives, and device profiles of the timings.
 
 use crate::errors::CoreError;
-use crate::{tell, with_reports};
+use crate::{emit, with_reports};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 use pythonize::{depythonize, pythonize};
@@ -25,7 +25,7 @@ pub fn time<'py>(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let options = Options { filter: filter.unwrap_or_default(), seconds, back_to_back, cache };
-    let report = |py: Python<'_>, state: (usize, usize, String)| tell(py, progress.as_ref(), state);
+    let report = |py: Python<'_>, state: (usize, usize, String)| emit(py, progress.as_ref(), state);
     let (timed, raised) = with_reports(py, Duration::ZERO, report, |step| {
         primitives::time(&options, &mut |state| {
             let name = [state.now.algorithm, state.now.parameters].join(" ");

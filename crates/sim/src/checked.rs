@@ -66,7 +66,7 @@ pub(crate) struct Setup {
     /// The number of its parts ([`Scenario::parts`]).
     pub parts: u32,
     /// The admitted arrivals, if at first more clients arrive than are admitted.
-    pub let_in: Option<ArrivalSpec>,
+    pub admitted: Option<ArrivalSpec>,
     pub timeout: Option<Ns>,
     pub series: Ns,
     /// The offered load per worker, in units of 10⁻⁹; `None` if arrivals have no rate.
@@ -184,8 +184,8 @@ impl Setup {
             classes,
             media,
             shares,
-            let_in: (scenario.let_in_per_s() < scenario.arrivals.first_per_s())
-                .then(|| ArrivalSpec::Poisson { per_s: scenario.let_in_per_s() }),
+            admitted: (scenario.admission_limit_per_s() < scenario.arrivals.first_per_s())
+                .then(|| ArrivalSpec::Poisson { per_s: scenario.admission_limit_per_s() }),
             timeout: scenario.timeout_s.map(Ns::from_secs_f64),
             series: Ns::from_secs_f64(scenario.series_s),
             offered_e9: work.offered(scenario).map(|offered| (offered * 1e9 + 0.5) as u64),
@@ -242,7 +242,7 @@ fn check_numbers(scenario: &Scenario) -> Result<(), ScenarioError> {
         check("record_work_s", work, "0 to 1e9", (0.0..=MAX_SECONDS).contains(&work))?;
     }
     if let Some(records) = &scenario.records {
-        records.check(scenario.arrivals.first_per_s().min(scenario.let_in_per_s()))?;
+        records.check(scenario.arrivals.first_per_s().min(scenario.admission_limit_per_s()))?;
     }
     check_tcp(&scenario.tcp)?;
     if let Some(retry) = &scenario.retry {

@@ -22,7 +22,7 @@ pub(crate) struct Side {
     side: Direction,
     /// The peer's flight that is awaited, and a bit for each of its received datagrams.
     awaited: u16,
-    come: u128,
+    received: u128,
     /// The last flight that it sent.
     sent: Option<u16>,
     /// Repeated flights that arrived while the answer was prepared; each is answered again afterwards.
@@ -44,7 +44,7 @@ fn next_from(flights: &[Flight], from: Direction, at: u16) -> u16 {
 impl Side {
     pub fn new(side: Direction, plan: &Plan) -> Self {
         let awaited = next_from(&plan.flights, side.reverse(), 0);
-        Self { side, awaited, come: 0, sent: None, waiting: 0, sends: 0, interval: Ns::ZERO, timer: None }
+        Self { side, awaited, received: 0, sent: None, waiting: 0, sends: 0, interval: Ns::ZERO, timer: None }
     }
 
     pub fn timer(&self) -> Option<Ns> {
@@ -57,7 +57,8 @@ impl Side {
 
     /// True if the first `datagrams` datagrams of a flight have been received.
     pub fn has(&self, flight: u16, datagrams: u16) -> bool {
-        flight < self.awaited || flight == self.awaited && self.come.trailing_ones() >= u32::from(datagrams)
+        flight < self.awaited
+            || flight == self.awaited && self.received.trailing_ones() >= u32::from(datagrams)
     }
 
     /// A flight has been sent completely for the first time.
@@ -106,10 +107,10 @@ impl Side {
         if flight > self.awaited {
             return Reaction::Nothing;
         }
-        self.come |= 1 << index;
-        if self.come.trailing_ones() as usize >= count {
+        self.received |= 1 << index;
+        if self.received.trailing_ones() as usize >= count {
             self.awaited = next_from(&plan.flights, self.side.reverse(), flight + 1);
-            self.come = 0;
+            self.received = 0;
             // The received flight answers the flight sent before it.
             if self.sent.is_some_and(|sent| sent < flight) {
                 self.timer = None;

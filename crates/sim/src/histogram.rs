@@ -314,7 +314,7 @@ pub struct Summary {
     pub p99_margin: Option<f64>,
     /// Median.
     pub p50: Option<f64>,
-    /// 90th percentile; this and the next two are `None` also with too few values ([`LEAST_VALUES`]).
+    /// 90th percentile; this and the next two are `None` also with too few values ([`MIN_VALUES`]).
     pub p90: Option<f64>,
     /// 95th percentile.
     pub p95: Option<f64>,
@@ -328,13 +328,13 @@ pub struct Summary {
 
 /// The percentiles of a summary, and the number of values that each needs: with fewer, no value would exceed it, and it
 /// would only repeat the maximum.
-pub const LEAST_VALUES: [(&str, f64, u64); 3] = [("p90", 0.9, 10), ("p95", 0.95, 20), ("p99", 0.99, 100)];
+pub const MIN_VALUES: [(&str, f64, u64); 3] = [("p90", 0.9, 10), ("p95", 0.95, 20), ("p99", 0.99, 100)];
 
 impl Histogram {
-    /// A quantile; `None` with fewer values than [`LEAST_VALUES`] requires.
+    /// A quantile; `None` with fewer values than [`MIN_VALUES`] requires.
     #[must_use]
     pub fn percentile(&self, share: f64) -> Option<f64> {
-        let enough = LEAST_VALUES.iter().all(|(_, from, least)| share < *from || self.count >= *least);
+        let enough = MIN_VALUES.iter().all(|(_, from, least)| share < *from || self.count >= *least);
         if enough { self.quantile(share) } else { None }
     }
 

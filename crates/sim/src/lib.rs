@@ -71,7 +71,7 @@ const PARTS_A_THREAD: usize = 2;
 const PART_CLIENTS: u64 = 50_000;
 /// Limit of the parts that are made to save memory: every part draws the arrivals of all clients, about 40 ns per
 /// client. For comparison, the simulation of a handshake over LTE takes 9 µs.
-const MOST_PARTS: u64 = 256;
+const MAX_PARTS: u64 = 256;
 /// For the choice of parts, clients that arrived earlier than this count as finished.
 const HOUR_S: f64 = 3600.0;
 
@@ -129,8 +129,8 @@ impl Simulation {
     pub fn parts(&self, threads: usize) -> u32 {
         let busy = (PARTS_A_THREAD * threads).div_ceil(self.scenario.replications as usize) as u64;
         let within_s = self.scenario.arrivals.span_s().max(HOUR_S);
-        let together = (self.scenario.expected_clients() as f64 * (HOUR_S / within_s)) as u64;
-        let held = together.div_ceil(PART_CLIENTS).min(MOST_PARTS);
+        let concurrent = (self.scenario.expected_clients() as f64 * (HOUR_S / within_s)) as u64;
+        let held = concurrent.div_ceil(PART_CLIENTS).min(MAX_PARTS);
         let wanted = if threads > 1 { busy.max(held) } else { held };
         wanted.clamp(1, u64::from(self.scenario.parts())) as u32
     }

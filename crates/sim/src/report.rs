@@ -178,7 +178,7 @@ impl Outcome {
             series: (0..self.series.length()).map(|number| self.interval(number)).collect(),
             replications: self.replications.len(),
             warmup_clients: self.arrived - self.counted,
-            precision: self.steady.map(|steady| steady.judge(self)),
+            precision: self.steady.map(|steady| steady.precision(self)),
             seed: self.seed,
         }
     }

@@ -96,12 +96,12 @@ pub(crate) struct Scaler {
     workers: u32,
     least: u32,
     /// The number of servers that accept connections: the first ones.
-    pub on: u32,
+    pub in_service: u32,
     /// When starting servers will begin to serve.
     starting: VecDeque<Ns>,
-    looks_at: Ns,
+    next_comparison: Ns,
     /// The time of the last comparison, and the workers' busy time until then.
-    seen: (Ns, u128),
+    last_comparison: (Ns, u128),
     /// The time since which the utilisation is low and the number of servers has not changed.
     quiet_since: Ns,
     history: Vec<Count>,
@@ -115,10 +115,10 @@ impl Scaler {
             spec,
             workers,
             least,
-            on: least,
+            in_service: least,
             starting: VecDeque::new(),
-            looks_at: Ns::from_secs_f64(spec.interval_s),
-            seen: (Ns::ZERO, 0),
+            next_comparison: Ns::from_secs_f64(spec.interval_s),
+            last_comparison: (Ns::ZERO, 0),
             quiet_since: Ns::ZERO,
             history: vec![Count { at: Ns::ZERO, serving: least, starting: 0 }],
             outcome: ScalingOutcome { peak: u64::from(least), ..ScalingOutcome::default() },
@@ -127,7 +127,7 @@ impl Scaler {
 
     /// The time of its next action.
     pub fn next(&self) -> Ns {
-        self.starting.front().map_or(self.looks_at, |ready| self.looks_at.min(*ready))
+        self.starting.front().map_or(self.next_comparison, |ready| self.next_comparison.min(*ready))
     }
 
     /// Puts started servers into service, and compares if that is due. `busy_ns`: the workers' busy time so far;
@@ -135,15 +135,18 @@ impl Scaler {
     pub fn act(&mut self, now: Ns, busy_ns: u128, waiting: u64, ending: impl Fn(u32) -> u32) {
         while self.starting.front().is_some_and(|ready| *ready <= now) {
             self.starting.pop_front();
-            self.on += 1;
+            self.in_service += 1;
             self.quiet_since = now;
         }
-        if self.looks_at <= now {
-            self.look(now, busy_ns, waiting);
-            self.looks_at = now + Ns::from_secs_f64(self.spec.interval_s);
+        if self.next_comparison <= now {
+            self.compare(now, busy_ns, waiting);
+            self.next_comparison = now + Ns::from_secs_f64(self.spec.interval_s);
         }
-        let count =
-            Count { at: now, serving: self.on + ending(self.on), starting: self.starting.len() as u32 };
+        let count = Count {
+            at: now,
+            serving: self.in_service + ending(self.in_service),
+            starting: self.starting.len() as u32,
+        };
         self.outcome.peak = self.outcome.peak.max(u64::from(count.serving));
         if self
             .history
@@ -154,14 +157,15 @@ impl Scaler {
         }
     }
 
-    fn look(&mut self, now: Ns, busy_ns: u128, waiting: u64) {
-        let (before, busy_before) = self.seen;
+    fn compare(&mut self, now: Ns, busy_ns: u128, waiting: u64) {
+        let (before, busy_before) = self.last_comparison;
         let there_ns = self.worker_ns(now) - self.worker_ns(before);
         let utilisation = (busy_ns - busy_before) as f64 / there_ns.max(1) as f64;
-        self.seen = (now, busy_ns);
-        let queued = self.spec.up_waiting.is_some_and(|most| waiting as f64 >= most * f64::from(self.on));
+        self.last_comparison = (now, busy_ns);
+        let queued =
+            self.spec.up_waiting.is_some_and(|most| waiting as f64 >= most * f64::from(self.in_service));
         if utilisation >= self.spec.up || queued {
-            let coming = self.on + self.starting.len() as u32;
+            let coming = self.in_service + self.starting.len() as u32;
             let more = self.spec.step.min(self.spec.max_servers - coming);
             let ready = now + Ns::from_secs_f64(self.spec.startup_s);
             self.starting.extend((0..more).map(|_| ready));
@@ -169,9 +173,11 @@ impl Scaler {
             self.quiet_since = now;
         } else if utilisation >= self.spec.down {
             self.quiet_since = now;
-        } else if now - self.quiet_since >= Ns::from_secs_f64(self.spec.cooldown_s) && self.on > self.least {
-            let fewer = self.spec.step.min(self.on - self.least);
-            self.on -= fewer;
+        } else if now - self.quiet_since >= Ns::from_secs_f64(self.spec.cooldown_s)
+            && self.in_service > self.least
+        {
+            let fewer = self.spec.step.min(self.in_service - self.least);
+            self.in_service -= fewer;
             self.outcome.stopped += u64::from(fewer);
             self.quiet_since = now;
         }

@@ -147,14 +147,14 @@ pub struct ServerSpec {
 impl ServerSpec {
     /// The maximum number of servers.
     #[must_use]
-    pub fn most_servers(&self) -> u32 {
+    pub fn max_servers(&self) -> u32 {
         self.scaling.map_or(self.servers, |scaling| scaling.max_servers)
     }
 
     /// The processors of the maximum number of servers.
     #[must_use]
     pub fn all_workers(&self) -> u32 {
-        self.most_servers() * self.workers
+        self.max_servers() * self.workers
     }
 }
 
@@ -316,13 +316,13 @@ impl Scenario {
     /// The maximum rate of admitted clients, if arrivals have a rate.
     #[must_use]
     pub fn admitted_per_s(&self) -> Option<f64> {
-        Some(self.arrivals.rate_per_s()?.min(self.let_in_per_s()))
+        Some(self.arrivals.rate_per_s()?.min(self.admission_limit_per_s()))
     }
 
     /// The maximum rate of admitted clients, for any rate of arrivals.
     #[must_use]
-    pub(crate) fn let_in_per_s(&self) -> f64 {
-        let admission = self.server.admission.map(|one| one.per_s * f64::from(self.server.most_servers()));
+    pub(crate) fn admission_limit_per_s(&self) -> f64 {
+        let admission = self.server.admission.map(|one| one.per_s * f64::from(self.server.max_servers()));
         admission.unwrap_or(f64::INFINITY)
     }
 

@@ -88,7 +88,7 @@ impl Steady {
     }
 
     /// The precision of an outcome.
-    pub(crate) fn judge(&self, outcome: &Outcome) -> Precision {
+    pub(crate) fn precision(&self, outcome: &Outcome) -> Precision {
         let asked = self.asked_e9 as f64 * 1e-9;
         let mut widest: Option<(f64, String)> = None;
         for (name, value, margin) in figures(outcome) {
@@ -200,7 +200,7 @@ struct Length {
 /// The length of the next run; `None` if no other run is needed, or if the remaining events are too few for a run that
 /// improves the precision.
 fn longer(scenario: &Scenario, found: &Outcome, steady: &Steady, left: u64) -> Option<Length> {
-    let precision = steady.judge(found);
+    let precision = steady.precision(found);
     let (clients, memory) = (scenario.clients?, steady.memory(found)?);
     if precision.is_met || precision.reached.is_none() {
         return None;
@@ -216,9 +216,9 @@ fn longer(scenario: &Scenario, found: &Outcome, steady: &Steady, left: u64) -> O
     let events_each = (found.events / found.arrived.max(1)).max(1);
     let affordable = left / events_each / u64::from(scenario.replications);
     let least = (clients as f64 * MIN_GROWTH) as u64;
-    let asked = counted.saturating_add(warmup).max(least);
-    let least_counted = asked - warmup;
-    if affordable >= asked {
+    let wanted_clients = counted.saturating_add(warmup).max(least);
+    let least_counted = wanted_clients - warmup;
+    if affordable >= wanted_clients {
         return Some(Length { counted: least_counted, warmup, least_counted });
     }
     // The last run, with the remaining events.

@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 /// The time between two reports of progress.
-const BREATH: Duration = Duration::from_millis(20);
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(20);
 
 impl Simulation {
     /// Runs all replications once, on at most N threads. Outcomes merge exactly, so the result equals that of
@@ -44,7 +44,7 @@ impl Simulation {
             drop(sender);
             let mut all = Merger::default();
             loop {
-                match receiver.recv_timeout(BREATH) {
+                match receiver.recv_timeout(PROGRESS_INTERVAL) {
                     // Outcomes of one scenario with different numbers always merge.
                     Ok(Some(outcome)) => all.add(outcome).ok()?,
                     Ok(None) => return None,

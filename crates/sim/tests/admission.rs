@@ -110,7 +110,7 @@ fn an_alert_costs_a_round_trip_more_bytes_and_the_servers_time() {
     let found = run(two_at_once(Refusal::Alert));
     assert_eq!(found.attempt_failures[&Cause::Refused], 2);
     let (first, last) = ready_s(&found);
-    assert!((last - first - 2.9).abs() < 0.051, "{first} and {last}");
+    assert!((last - first - 2.95).abs() < 1e-6, "{first} and {last}");
     let counted = found.admissions.expect("a bucket");
     assert_eq!((counted.admitted, counted.refused), (2, 2));
     assert_eq!(found.server_cpu.range(), Some((50_000_000, 150_000_000)), "three ClientHellos of one client");

@@ -219,21 +219,21 @@ const OUR_HANDSHAKES: u64 = 20_000;
 const NOT_MET: [(&str, f64, f64); 3] =
     [("P-256 and Kyber512", 195.719, 20.0), ("qTESLA-p-I", 195.634, 15.0), ("qTESLA-p-I", 31.086, 15.0)];
 /// The maximum relative difference of these times, and the maximum number of times that differ.
-const OFF: f64 = 0.25;
-const MAX_OFF: usize = 12;
+const MAX_DIFFERENCE: f64 = 0.25;
+const MAX_DEVIATIONS: usize = 12;
 
 /// A published time that differs.
-struct Off {
-    said: String,
+struct Deviation {
+    description: String,
     name: &'static str,
-    /// In a row of [`NOT_MET`], within `OFF`, and not a 95th percentile.
+    /// In a row of [`NOT_MET`], within `MAX_DIFFERENCE`, and not a 95th percentile.
     excused: bool,
 }
 
 /// The published times that differ. For seven shares at each loss, a time must lie between our times two points below
 /// and above its share. The rows without loss give the work of the measured hosts and its variation.
-fn off_with(client_reordering: u32) -> Vec<Off> {
-    let mut off = Vec::new();
+fn deviations_with(client_reordering: u32) -> Vec<Deviation> {
+    let mut deviations = Vec::new();
     for (name, mut handshake, trip_ms, lines) in cases() {
         let (_, quiet_ms) = lines[0];
         handshake.messages[1].generate = constant(0.0);
@@ -256,15 +256,19 @@ fn off_with(client_reordering: u32) -> Vec<Off> {
                 if lies(0.01) {
                     continue;
                 }
-                let said = format!(
+                let description = format!(
                     "{name}, {trip_ms} ms, {loss} %: {theirs_ms} at {share}, ours {low_ms:.1} to {high_ms:.1}"
                 );
-                println!("{said}");
-                off.push(Off { said, name, excused: not_met && share != 0.95 && lies(OFF) });
+                println!("{description}");
+                deviations.push(Deviation {
+                    description,
+                    name,
+                    excused: not_met && share != 0.95 && lies(MAX_DIFFERENCE),
+                });
             }
         }
     }
-    off
+    deviations
 }
 
 /// The maximum number of times that differ by chance if the model is exact.
@@ -283,16 +287,17 @@ fn by_chance() -> f64 {
 /// differ, all in cells in which it sends several segments.
 #[test]
 fn all_shares_are_met() {
-    let off = off_with(CLIENT_REORDERING);
-    let wrong: Vec<_> = off.iter().filter(|off| !off.excused).map(|off| off.said.as_str()).collect();
+    let deviations = deviations_with(CLIENT_REORDERING);
+    let wrong: Vec<_> =
+        deviations.iter().filter(|one| !one.excused).map(|one| one.description.as_str()).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(off.len() <= MAX_OFF, "{} are off", off.len());
+    assert!(deviations.len() <= MAX_DEVIATIONS, "{} times differ", deviations.len());
     assert!((1.0..2.0).contains(&by_chance()), "{}", by_chance());
-    let of_frodo = |off: &[Off]| off.iter().filter(|off| off.name == "Frodo640").count();
-    let as_linux = off_with(TcpConfig::default().client_reordering);
-    assert_eq!(of_frodo(&off), 0);
+    let of_frodo = |all: &[Deviation]| all.iter().filter(|one| one.name == "Frodo640").count();
+    let as_linux = deviations_with(TcpConfig::default().client_reordering);
+    assert_eq!(of_frodo(&deviations), 0);
     assert!(of_frodo(&as_linux) >= 10, "{}", of_frodo(&as_linux));
-    assert_eq!(as_linux.len() - of_frodo(&as_linux), off.len());
+    assert_eq!(as_linux.len() - of_frodo(&as_linux), deviations.len());
 }
 
 /// The maximum difference of shares.

@@ -1,7 +1,7 @@
 //! A client and the server's end of its connection.
 
 use crate::Ends;
-use crate::costs::{Charge, Costs, Price};
+use crate::costs::{Charge, Costs, MessageCost};
 use crate::error::VirtualError;
 use crate::party::{MAX_CALLS, Party};
 use crate::wire::{Hosts, Wire};
@@ -25,7 +25,7 @@ pub(crate) struct Common {
     pub hosts: Hosts,
     pub transport: Transport,
     /// Costs by side.
-    pub prices: [Rc<[Price]>; 2],
+    pub costs: [Rc<[MessageCost]>; 2],
     pub seed: u64,
 }
 
@@ -82,7 +82,7 @@ impl Client {
         let entity = self.number << 16 | u64::from(self.attempt);
         let party = |endpoint, side: Side| {
             let stream = Stream::of(common.seed, entity, SERVICE[side as usize]);
-            Party::new(endpoint, Costs::new(Rc::clone(&common.prices[side as usize]), stream))
+            Party::new(endpoint, Costs::new(Rc::clone(&common.costs[side as usize]), stream))
         };
         self.parties = Some(Box::new([party(ends.client, Side::Client), party(ends.server, Side::Server)]));
         self.wire.open(now, common.transport, self.clock, &common.hosts);

@@ -8,31 +8,34 @@ use shakedown_trace::{MessageName, Side};
 
 /// A message with its cost to one side.
 #[derive(Clone, Debug)]
-pub(crate) struct Price {
+pub(crate) struct MessageCost {
     is_own: bool,
     name: String,
     cost: Distribution,
 }
 
 /// A side's costs, in the order of the handshake.
-pub(crate) fn prices(messages: &[PricedMessage], side: Side) -> Result<Vec<Price>, VirtualError> {
-    messages.iter().map(|message| price(message, side)).collect()
+pub(crate) fn message_costs(
+    messages: &[PricedMessage],
+    side: Side,
+) -> Result<Vec<MessageCost>, VirtualError> {
+    messages.iter().map(|message| message_cost(message, side)).collect()
 }
 
-fn price(message: &PricedMessage, side: Side) -> Result<Price, VirtualError> {
+fn message_cost(message: &PricedMessage, side: Side) -> Result<MessageCost, VirtualError> {
     let is_own = (message.from == Sender::Client) == (side == Side::Client);
     let spec = if is_own { &message.generate } else { &message.process };
     let name = message.name.clone();
     match Distribution::try_from(spec) {
-        Ok(cost) => Ok(Price { is_own, name, cost }),
-        Err(error) => Err(VirtualError::Price { message: name, error }),
+        Ok(cost) => Ok(MessageCost { is_own, name, cost }),
+        Err(error) => Err(VirtualError::Cost { message: name, error }),
     }
 }
 
 /// The charged messages of a party.
 #[derive(Clone, Debug)]
 pub(crate) struct Costs {
-    prices: std::rc::Rc<[Price]>,
+    messages: std::rc::Rc<[MessageCost]>,
     charged: u128,
     without_cost: Option<MessageName>,
     stream: Stream,
@@ -50,8 +53,8 @@ pub(crate) struct Charge {
 }
 
 impl Costs {
-    pub fn new(prices: std::rc::Rc<[Price]>, stream: Stream) -> Self {
-        Self { prices, charged: 0, without_cost: None, stream }
+    pub fn new(messages: std::rc::Rc<[MessageCost]>, stream: Stream) -> Self {
+        Self { messages, charged: 0, without_cost: None, stream }
     }
 
     /// The cost of a call, from its events. A repeated message has already been charged.
@@ -64,15 +67,15 @@ impl Costs {
                 _ => continue,
             };
             charge.messages += 1;
-            let prices = &self.prices;
-            let is_this = |price: &Price| price.is_own == is_own && price.name == name.as_str();
-            let mut places = (0..prices.len()).filter(|place| is_this(&prices[*place])).peekable();
+            let messages = &self.messages;
+            let is_this = |message: &MessageCost| message.is_own == is_own && message.name == name.as_str();
+            let mut places = (0..messages.len()).filter(|place| is_this(&messages[*place])).peekable();
             if places.peek().is_none() && name.as_str() != CHANGE_CIPHER_SPEC {
                 self.without_cost.get_or_insert(*name);
             }
             if let Some(place) = places.find(|place| self.charged >> place & 1 == 0) {
                 self.charged |= 1 << place;
-                charge.takes += prices[place].cost.draw(&mut self.stream);
+                charge.takes += messages[place].cost.draw(&mut self.stream);
             }
         }
         charge
@@ -81,12 +84,12 @@ impl Costs {
     /// The first message that has a cost and did not occur. Tickets may arrive after the handshake, and TLS 1.3's
     /// ChangeCipherSpec, which has no meaning, may be missing.
     pub fn missing(&self) -> Option<&str> {
-        let (_, price) = self.prices.iter().enumerate().find(|(place, price)| {
+        let (_, message) = self.messages.iter().enumerate().find(|(place, message)| {
             self.charged >> place & 1 == 0
-                && price.cost.as_constant() != Some(Ns::ZERO)
-                && !["NewSessionTicket", CHANGE_CIPHER_SPEC].contains(&price.name.as_str())
+                && message.cost.as_constant() != Some(Ns::ZERO)
+                && !["NewSessionTicket", CHANGE_CIPHER_SPEC].contains(&message.name.as_str())
         })?;
-        Some(&price.name)
+        Some(&message.name)
     }
 
     /// A message that occurred and has no cost.
@@ -122,8 +125,8 @@ mod tests {
             message(Sender::Server, "Certificate", 4.0, 8.0),
             message(Sender::Client, "Certificate", 16.0, 32.0),
         ];
-        let prices = prices(&messages, Side::Server).expect("prices");
-        let mut costs = Costs::new(prices.into(), Stream::of(1, 1, Purpose(201)));
+        let messages = message_costs(&messages, Side::Server).expect("costs");
+        let mut costs = Costs::new(messages.into(), Stream::of(1, 1, Purpose(201)));
         let received = |name| Event::Received(name, 10, 0);
         let first = [Event::Enter(0), received(MessageName::ClientHello), Event::Leave(1)];
         assert_eq!(costs.charge(&first), Charge { takes: Ns::from_s(2), messages: 1 });

@@ -14,7 +14,7 @@ pub enum VirtualError {
     #[error("class 0: {0}")]
     Bearer(#[from] shakedown_link::BearerError),
     #[error("message {message}: {error}")]
-    Price { message: String, error: shakedown_link::DistributionError },
+    Cost { message: String, error: shakedown_link::DistributionError },
     #[error("endpoints cannot be made: {0}")]
     Endpoints(String),
     #[error("the endpoints use {endpoints} and the recorded handshake {recorded}; accepted: the same")]

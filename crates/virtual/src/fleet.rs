@@ -2,7 +2,7 @@
 
 use crate::Maker;
 use crate::client::{ARRIVAL, BACKOFF, CLOCK, Client, Common};
-use crate::costs::{Charge, prices};
+use crate::costs::{Charge, message_costs};
 use crate::error::VirtualError;
 use crate::wire::{Hosts, InFlight, Wire};
 use crate::workers::{Job, Workers};
@@ -89,8 +89,8 @@ impl<'a, 'b> Fleet<'a, 'b> {
             }
         };
         let seed = replication_seed(scenario.seed, replication);
-        let of = |side| prices(&handshake.messages, side).map(Rc::from);
-        let prices = [of(Side::Client)?, of(Side::Server)?];
+        let of = |side| message_costs(&handshake.messages, side).map(Rc::from);
+        let costs = [of(Side::Client)?, of(Side::Server)?];
         let tcp = scenario.tcp;
         let clock = Jiffies::drawn(tcp.hz, Stream::of(seed, u64::MAX, CLOCK));
         let hosts = Hosts::of(&class.bearer, tcp, handshake.write_bytes, clock);
@@ -100,7 +100,7 @@ impl<'a, 'b> Fleet<'a, 'b> {
         let mut fleet = Self {
             scenario,
             class,
-            common: Common { hosts, transport, prices, seed },
+            common: Common { hosts, transport, costs, seed },
             bearer,
             make,
             arrivals: Arrivals::new(scenario, Stream::of(seed, 0, ARRIVAL)),
@@ -379,26 +379,26 @@ impl<'a, 'b> Fleet<'a, 'b> {
     /// Processes the decisions of a cell.
     fn decide(&mut self, now: Ns, cell: u32) -> Result<(), VirtualError> {
         let width = Ns::from_secs_f64(self.scenario.series_s);
-        let mut verdicts = self.cells.act(now, cell, width);
-        for verdict in verdicts.drain(..) {
-            let who = verdict.who();
-            let client = self.clients[who.slot as usize].as_mut();
-            let Some(client) = client.filter(|client| client.number == who.number) else {
-                self.cells.drop_verdict(cell, &verdict);
+        let mut decisions = self.cells.act(now, cell, width);
+        for decision in decisions.drain(..) {
+            let target = decision.client();
+            let client = self.clients[target.slot as usize].as_mut();
+            let Some(client) = client.filter(|client| client.number == target.number) else {
+                self.cells.drop_decision(cell, &decision);
                 continue;
             };
-            let Some(at) = place(self.cell, client, who.slot) else { continue };
+            let Some(at) = place(self.cell, client, target.slot) else { continue };
             let path = client.wire.path();
-            let unsent = client.member.obey(now, at, verdict, path, &mut self.cells);
+            let unsent = client.member.apply(now, at, decision, path, &mut self.cells);
             self.refused += unsent.refused;
             self.collided += unsent.collided;
             if let Some(cause) = unsent.dropped {
                 self.dropped[cause as usize] += 1;
             }
             self.outcome.events += 1;
-            self.act(now, who.slot)?;
+            self.act(now, target.slot)?;
         }
-        self.cells.recycle(cell, verdicts);
+        self.cells.recycle(cell, decisions);
         Ok(())
     }
 

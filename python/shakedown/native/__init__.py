@@ -45,7 +45,7 @@ def is_failure(error: BaseException) -> bool:
 
 def least_values() -> Mapping[str, int]:
     """The minimum number of values for each percentile (`p99`); with fewer, the core omits it."""
-    found: dict[str, int] = extension().LEAST_VALUES
+    found: dict[str, int] = extension().MIN_VALUES
     return found
 
 

@@ -5,7 +5,7 @@
 //! After each frame a station is silent as its duty cycle requires. The gateway sends all downlink frames, and receives
 //! nothing while it sends; without carrier sense, its own frames are always received.
 
-use super::{Answers, Packet, Verdict};
+use super::{Answers, Decision, Packet};
 use crate::error::{ScenarioError, check};
 use serde::{Deserialize, Serialize};
 use shakedown_link::{Direction, MAX_SECONDS, Ns, Stream};
@@ -135,7 +135,7 @@ impl<P> Aloha<P> {
     }
 
     pub fn offer(&mut self, now: Ns, packet: Packet<P>) {
-        let name = if packet.direction == Direction::Down { GATEWAY } else { packet.who.number };
+        let name = if packet.direction == Direction::Down { GATEWAY } else { packet.client.number };
         let station = self.stations.entry(name).or_default();
         station.frames.push_back(packet);
         if station.frames.len() == 1 {
@@ -225,7 +225,7 @@ impl<P> Aloha<P> {
         let Some(station) = self.stations.get_mut(&name) else { return };
         if let Some(packet) = station.frames.pop_front() {
             answers.tally.carries(&packet, own.begins);
-            answers.verdicts.push(Verdict::Sent { packet, from: own.begins });
+            answers.decisions.push(Decision::Sent { packet, from: own.begins });
         }
         self.proceed(at, name);
     }
@@ -237,14 +237,14 @@ impl<P> Aloha<P> {
         let gives_up = from.is_none() || station.sent >= attempts;
         if gives_up {
             if let Some(packet) = station.frames.pop_front() {
-                answers.verdicts.push(Verdict::Lost { packet, from });
+                answers.decisions.push(Decision::Lost { packet, from });
             }
             self.proceed(at, name);
             return;
         }
         if let (Some(packet), Some(from)) = (station.frames.front(), from) {
-            answers.verdicts.push(Verdict::Spent {
-                who: packet.who,
+            answers.decisions.push(Decision::Spent {
+                client: packet.client,
                 direction: packet.direction,
                 bytes: packet.bytes,
                 from,

@@ -1,6 +1,6 @@
 //! Circuits: a client occupies a channel until it leaves; a client that finds none free is refused (Erlang 1917).
 
-use super::{Answers, Verdict, Who};
+use super::{Answers, ClientRef, Decision};
 use crate::error::{ScenarioError, check};
 use serde::{Deserialize, Serialize};
 use shakedown_link::Ns;
@@ -31,15 +31,15 @@ impl Circuits {
         Self { free: spec.channels }
     }
 
-    pub fn request<P>(&mut self, who: Who, answers: &mut Answers<P>) {
+    pub fn request<P>(&mut self, client: ClientRef, answers: &mut Answers<P>) {
         answers.tally.requests += 1;
         if self.free > 0 {
             self.free -= 1;
             answers.tally.admitted.push((Ns::ZERO, 1));
-            answers.verdicts.push(Verdict::Admitted(who));
+            answers.decisions.push(Decision::Admitted(client));
         } else {
             answers.tally.refused += 1;
-            answers.verdicts.push(Verdict::Refused(who));
+            answers.decisions.push(Decision::Refused(client));
         }
     }
 

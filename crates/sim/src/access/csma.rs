@@ -4,7 +4,7 @@
 //! Time is divided into slots as in Bianchi's model (2000): for waiting stations, a transmission of any length is one
 //! slot. Clients are stations; the access point is one more station, which sends all downlink frames.
 
-use super::{Answers, Packet, Verdict};
+use super::{Answers, Decision, Packet};
 use crate::error::{ScenarioError, check};
 use serde::{Deserialize, Serialize};
 use shakedown_link::{Direction, MAX_SECONDS, Ns, Stream};
@@ -103,7 +103,7 @@ impl<P> Csma<P> {
     }
 
     pub fn offer(&mut self, now: Ns, packet: Packet<P>) {
-        let name = if packet.direction == Direction::Down { ACCESS_POINT } else { packet.who.number };
+        let name = if packet.direction == Direction::Down { ACCESS_POINT } else { packet.client.number };
         let window = self.spec.window;
         let station =
             self.stations.entry(name).or_insert(Station { frames: VecDeque::new(), window, sent: 0 });
@@ -188,13 +188,13 @@ impl<P> Csma<P> {
             match frame {
                 Some(packet) if alone => {
                     answers.tally.carries(&packet, self.since);
-                    answers.verdicts.push(Verdict::Sent { packet, from: self.since });
+                    answers.decisions.push(Decision::Sent { packet, from: self.since });
                 }
-                Some(packet) => answers.verdicts.push(Verdict::Lost { packet, from: Some(self.since) }),
+                Some(packet) => answers.decisions.push(Decision::Lost { packet, from: Some(self.since) }),
                 None => {
                     if let Some(packet) = station.frames.front() {
-                        answers.verdicts.push(Verdict::Spent {
-                            who: packet.who,
+                        answers.decisions.push(Decision::Spent {
+                            client: packet.client,
                             direction: packet.direction,
                             bytes: packet.bytes,
                             from: self.since,

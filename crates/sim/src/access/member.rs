@@ -1,7 +1,7 @@
 //! The membership of a client in its cell, and the cells of a run.
 
 use super::outcome::{AccessOutcome, AccessRecords};
-use super::{Answers, CellOf, Medium, MediumPlan, Packet, Verdict, Who};
+use super::{Answers, CellOf, ClientRef, Decision, Medium, MediumPlan, Packet};
 use shakedown_link::{Direction, Drop, Fate, Ns, Path, Payload, Unit};
 
 /// A client's connection to its cell.
@@ -57,10 +57,10 @@ impl Member {
             return false;
         }
         self.queued[way(direction)] = queued;
-        let who = Who { number: at.number, slot: at.slot, entry: at.of.entry };
+        let client = ClientRef { number: at.number, slot: at.slot, entry: at.of.entry };
         let airtime = at.of.airtime(direction, bytes);
         let silence = at.of.silence(direction, airtime);
-        let packet = Packet { who, direction, bytes, airtime, silence, in_flight };
+        let packet = Packet { client, direction, bytes, airtime, silence, in_flight };
         let medium = &mut cells.media[at.cell as usize];
         cells.touched.push(at.cell);
         if self.radio == Radio::Connected {
@@ -70,41 +70,41 @@ impl Member {
         medium.hold(packet);
         if self.radio == Radio::Idle {
             self.radio = Radio::Requesting;
-            medium.request(now, who);
+            medium.request(now, client);
         }
         true
     }
 
     /// Applies a decision of its cell.
-    pub fn obey<P: Payload>(
+    pub fn apply<P: Payload>(
         &mut self,
         now: Ns,
         at: At<'_>,
-        verdict: Verdict<P>,
+        decision: Decision<P>,
         path: &mut Path<P>,
         cells: &mut Cells<P>,
     ) -> Unsent {
         let mut unsent = Unsent::default();
         let medium = &mut cells.media[at.cell as usize];
-        match verdict {
-            Verdict::Admitted(_) => {
+        match decision {
+            Decision::Admitted(_) => {
                 self.radio = Radio::Connected;
                 medium.open(path.set_up(now), at.number);
             }
-            Verdict::Refused(_) => {
+            Decision::Refused(_) => {
                 *self = Self::default();
                 unsent.refused = medium.forget(at.number) as u64;
             }
-            Verdict::Sent { packet: Packet { direction, bytes, in_flight, .. }, from } => {
+            Decision::Sent { packet: Packet { direction, bytes, in_flight, .. }, from } => {
                 self.queued[way(direction)] -= u64::from(bytes);
                 if let Fate::Dropped(cause) = path.offer(direction, from, Unit::new(bytes, in_flight)) {
                     unsent.dropped = Some(cause);
                 }
             }
-            Verdict::Spent { direction, bytes, from, .. } => {
+            Decision::Spent { direction, bytes, from, .. } => {
                 path.spend(direction, from, bytes + at.of.link_bytes);
             }
-            Verdict::Lost { packet: Packet { direction, bytes, .. }, from } => {
+            Decision::Lost { packet: Packet { direction, bytes, .. }, from } => {
                 self.queued[way(direction)] -= u64::from(bytes);
                 unsent.collided = 1;
                 if let Some(from) = from {
@@ -194,26 +194,26 @@ impl<P> Cells<P> {
 
     /// Lets a cell act, and returns its decisions; [`recycle`](Self::recycle) takes the emptied list back. `width`:
     /// length of the intervals of the time series.
-    pub fn act(&mut self, now: Ns, cell: u32, width: Ns) -> Vec<Verdict<P>> {
+    pub fn act(&mut self, now: Ns, cell: u32, width: Ns) -> Vec<Decision<P>> {
         self.media[cell as usize].act(now, &mut self.answers);
         // There are few media, and their cells are in order.
         let medium = self.places.iter().rposition(|(first, _)| *first <= cell).unwrap_or(0);
         self.records.add(now, width, medium, &mut self.answers.tally);
-        std::mem::take(&mut self.answers.verdicts)
+        std::mem::take(&mut self.answers.decisions)
     }
 
     /// Takes back the emptied list of a cell's decisions.
-    pub fn recycle(&mut self, cell: u32, verdicts: Vec<Verdict<P>>) {
-        self.answers.verdicts = verdicts;
+    pub fn recycle(&mut self, cell: u32, decisions: Vec<Decision<P>>) {
+        self.answers.decisions = decisions;
         self.touched.push(cell);
     }
 
     /// Drops a decision about a client that has left.
-    pub fn drop_verdict(&mut self, cell: u32, verdict: &Verdict<P>) {
-        if let Verdict::Admitted(who) = verdict {
+    pub fn drop_decision(&mut self, cell: u32, decision: &Decision<P>) {
+        if let Decision::Admitted(client) = decision {
             let medium = &mut self.media[cell as usize];
-            medium.leave(who.entry);
-            medium.forget(who.number);
+            medium.leave(client.entry);
+            medium.forget(client.number);
         }
     }
 

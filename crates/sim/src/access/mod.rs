@@ -2,7 +2,7 @@
 //!
 //! A client of a cell has its own path: its radio's rate, delay, loss, queue and energy. The cell's `Medium` decides
 //! *when* a packet may be sent on that path, and whether it is lost in a collision. A client whose radio is idle
-//! requests access; a connected client offers packets. The answers are `Verdict`s: the event loop calls `act` at the
+//! requests access; a connected client offers packets. The answers are `Decision`s: the event loop calls `act` at the
 //! time that `next` returns.
 //!
 //! | module | what it decides |
@@ -43,7 +43,7 @@ const CONTENTION: Purpose = Purpose(109);
 
 /// A client of a medium: its unique number, its slot, and how it is admitted (`None`: at once).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Who {
+pub struct ClientRef {
     pub number: u64,
     pub slot: u32,
     pub entry: Option<usize>,
@@ -52,7 +52,7 @@ pub struct Who {
 /// A packet that a client sends or receives through its cell.
 #[derive(Clone, Debug)]
 pub struct Packet<P> {
-    pub who: Who,
+    pub client: ClientRef,
     pub direction: Direction,
     pub bytes: u32,
     /// How long its bytes occupy the cell.
@@ -64,26 +64,26 @@ pub struct Packet<P> {
 
 /// A decision of a medium.
 #[derive(Clone, Debug)]
-pub enum Verdict<P> {
+pub enum Decision<P> {
     /// The client may set up its radio.
-    Admitted(Who),
+    Admitted(ClientRef),
     /// The client may not, and its waiting packets are lost.
-    Refused(Who),
+    Refused(ClientRef),
     /// The packet is sent on its client's path, from this time on.
     Sent { packet: Packet<P>, from: Ns },
     /// A packet was sent without success, and will be sent again.
-    Spent { who: Who, direction: Direction, bytes: u32, from: Ns },
+    Spent { client: ClientRef, direction: Direction, bytes: u32, from: Ns },
     /// A packet is given up. `from`: when it was last sent without success; `None`: it was not sent.
     Lost { packet: Packet<P>, from: Option<Ns> },
 }
 
-impl<P> Verdict<P> {
+impl<P> Decision<P> {
     /// The client that it concerns.
     #[must_use]
-    pub fn who(&self) -> Who {
+    pub fn client(&self) -> ClientRef {
         match self {
-            Self::Admitted(who) | Self::Refused(who) | Self::Spent { who, .. } => *who,
-            Self::Sent { packet, .. } | Self::Lost { packet, .. } => packet.who,
+            Self::Admitted(client) | Self::Refused(client) | Self::Spent { client, .. } => *client,
+            Self::Sent { packet, .. } | Self::Lost { packet, .. } => packet.client,
         }
     }
 }
@@ -91,13 +91,13 @@ impl<P> Verdict<P> {
 /// Decisions of a medium, and their counts.
 #[derive(Debug)]
 struct Answers<P> {
-    pub verdicts: Vec<Verdict<P>>,
+    pub decisions: Vec<Decision<P>>,
     pub tally: Tally,
 }
 
 impl<P> Default for Answers<P> {
     fn default() -> Self {
-        Self { verdicts: Vec::new(), tally: Tally::default() }
+        Self { decisions: Vec::new(), tally: Tally::default() }
     }
 }
 
@@ -158,11 +158,11 @@ impl<P> Medium<P> {
     }
 
     /// A client's radio is idle, and it has something to send or to receive.
-    pub fn request(&mut self, now: Ns, who: Who) {
-        match who.entry.and_then(|entry| self.entries.get_mut(entry)) {
-            Some(Entry::RandomAccess(access)) => access.request(now, who, &mut self.decided),
-            Some(Entry::Circuits(circuits)) => circuits.request(who, &mut self.decided),
-            None => self.decided.verdicts.push(Verdict::Admitted(who)),
+    pub fn request(&mut self, now: Ns, client: ClientRef) {
+        match client.entry.and_then(|entry| self.entries.get_mut(entry)) {
+            Some(Entry::RandomAccess(access)) => access.request(now, client, &mut self.decided),
+            Some(Entry::Circuits(circuits)) => circuits.request(client, &mut self.decided),
+            None => self.decided.decisions.push(Decision::Admitted(client)),
         }
         self.decided_at = now;
     }
@@ -176,7 +176,7 @@ impl<P> Medium<P> {
 
     /// Keeps a packet until its client is connected.
     pub fn hold(&mut self, packet: Packet<P>) {
-        self.held.entry(packet.who.number).or_default().push(packet);
+        self.held.entry(packet.client.number).or_default().push(packet);
     }
 
     /// Drops the packets that are held for a client, and returns their number.
@@ -191,7 +191,7 @@ impl<P> Medium<P> {
 
     /// Takes a packet of a connected client.
     pub fn offer(&mut self, now: Ns, packet: Packet<P>) {
-        match self.held.get_mut(&packet.who.number) {
+        match self.held.get_mut(&packet.client.number) {
             // Its radio is still being set up.
             Some(before) => before.push(packet),
             None => self.channel.offer(now, packet),

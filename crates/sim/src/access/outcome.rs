@@ -82,7 +82,7 @@ pub struct MediumOutcome {
 /// The directions in which a medium's cells are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Ways {
+pub enum Directions {
     Up,
     Down,
     Both,
@@ -92,7 +92,7 @@ pub enum Ways {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SaturatedCells {
     pub medium: String,
-    pub ways: Ways,
+    pub ways: Directions,
     /// The required airtime, as a share of a channel's time.
     pub offered: f64,
 }
@@ -122,15 +122,15 @@ impl MediumOutcome {
 
     /// The required share of a channel's time, in the busier direction, from the airtime that all `arrived` clients
     /// used; `None` without a steady rate. It grows with the load, because delayed segments are retransmitted.
-    pub(crate) fn offered(&self, arrived: u64) -> Option<(Ways, f64)> {
+    pub(crate) fn offered(&self, arrived: u64) -> Option<(Directions, f64)> {
         if self.channel_interval_ns == 0 || arrived == 0 {
             return None;
         }
         let [up, down] = self.airtime_ns.map(|ns| ns as f64);
         let (ways, airtime_ns) = match self.shares_time {
-            true => (Ways::Both, up + down),
-            false if up >= down => (Ways::Up, up),
-            false => (Ways::Down, down),
+            true => (Directions::Both, up + down),
+            false if up >= down => (Directions::Up, up),
+            false => (Directions::Down, down),
         };
         Some((ways, airtime_ns / (arrived as f64 * self.share()) / self.channel_interval_ns as f64))
     }

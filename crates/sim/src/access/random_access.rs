@@ -1,7 +1,7 @@
 //! Random access as in LTE, LTE-M and NB-IoT (3GPP TS 36.321, section 5.1): a client sends a preamble at the next
 //! opportunity; without a response within a window it pauses and tries again, as often as its attempts allow.
 
-use super::{Answers, Verdict, Who};
+use super::{Answers, ClientRef, Decision};
 use crate::error::{ScenarioError, check};
 use serde::{Deserialize, Serialize};
 use shakedown_link::{MAX_SECONDS, Ns, Probability, Stream};
@@ -83,7 +83,7 @@ impl RandomAccessSpec {
 /// A client that waits to send a preamble.
 #[derive(Clone, Copy, Debug)]
 struct Contender {
-    who: Who,
+    client: ClientRef,
     since: Ns,
     sent: u32,
 }
@@ -97,7 +97,7 @@ pub(super) struct RandomAccess {
     /// The clients that send a preamble, by opportunity.
     waiting: BTreeMap<u64, Vec<Contender>>,
     /// When each client will be connected (true) or refused because its attempts are used up (false).
-    deciding: BinaryHeap<Reverse<(Ns, Who, bool)>>,
+    deciding: BinaryHeap<Reverse<(Ns, ClientRef, bool)>>,
     stream: Stream,
 }
 
@@ -113,9 +113,9 @@ impl RandomAccess {
         }
     }
 
-    pub fn request<P>(&mut self, now: Ns, who: Who, answers: &mut Answers<P>) {
+    pub fn request<P>(&mut self, now: Ns, client: ClientRef, answers: &mut Answers<P>) {
         answers.tally.requests += 1;
-        self.wait(now, Contender { who, since: now, sent: 0 });
+        self.wait(now, Contender { client, since: now, sent: 0 });
     }
 
     /// The client sends at the first opportunity from this time on.
@@ -138,12 +138,16 @@ impl RandomAccess {
             let contenders = entry.remove();
             self.opportunity(at, contenders, answers);
         }
-        while let Some(Reverse((at, who, admitted))) = self.deciding.peek().copied() {
+        while let Some(Reverse((at, client, admitted))) = self.deciding.peek().copied() {
             if at > now {
                 break;
             }
             self.deciding.pop();
-            answers.verdicts.push(if admitted { Verdict::Admitted(who) } else { Verdict::Refused(who) });
+            answers.decisions.push(if admitted {
+                Decision::Admitted(client)
+            } else {
+                Decision::Refused(client)
+            });
         }
     }
 
@@ -215,6 +219,6 @@ impl RandomAccess {
     }
 
     fn decide(&mut self, at: Ns, contender: &Contender, admitted: bool) {
-        self.deciding.push(Reverse((at, contender.who, admitted)));
+        self.deciding.push(Reverse((at, contender.client, admitted)));
     }
 }

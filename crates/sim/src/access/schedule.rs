@@ -1,6 +1,6 @@
 //! A base station that serves one packet after another in each direction, or in both together.
 
-use super::{Answers, Packet, Verdict};
+use super::{Answers, Decision, Packet};
 use serde::{Deserialize, Serialize};
 use shakedown_link::{Direction, Ns};
 use std::cmp::{Ordering, Reverse};
@@ -85,7 +85,7 @@ impl<P> Schedule<P> {
             Scheduler::RoundRobin => 1,
             Scheduler::Proportional => packet.airtime.0,
         };
-        let end = lane.ends.entry(packet.who.number).or_default();
+        let end = lane.ends.entry(packet.client.number).or_default();
         let tag = lane.served.max(*end);
         *end = tag + cost;
         lane.count += 1;
@@ -106,7 +106,7 @@ impl<P> Schedule<P> {
                 lane.served = next.tag;
                 lane.free_at = now + next.packet.airtime;
                 answers.tally.carries(&next.packet, now);
-                answers.verdicts.push(Verdict::Sent { packet: next.packet, from: now });
+                answers.decisions.push(Decision::Sent { packet: next.packet, from: now });
                 if lane.waiting.is_empty() {
                     lane.ends.clear();
                 }

@@ -1,7 +1,7 @@
 //! Packets between a client and the server's end of its connection, and the timers of retransmissions.
 
 use super::{Accepted, Body, Client, InFlight, Place, Shared, Transport, side};
-use crate::access::Verdict;
+use crate::access::Decision;
 use crate::datagram::Reaction;
 use crate::outcome::Cause;
 use crate::server::Admits;
@@ -84,10 +84,10 @@ impl Client<'_> {
     }
 
     /// Applies the decision of its cell.
-    pub fn obey(&mut self, now: Ns, verdict: Verdict<InFlight>, shared: &mut Shared<'_>) {
+    pub fn apply(&mut self, now: Ns, decision: Decision<InFlight>, shared: &mut Shared<'_>) {
         let Some(at) = self.at(shared.classes) else { return };
         let Some(path) = &mut self.path else { return };
-        let unsent = self.member.obey(now, at, verdict, path, &mut shared.cells);
+        let unsent = self.member.apply(now, at, decision, path, &mut shared.cells);
         self.arrives = [path.due(Direction::Up), path.due(Direction::Down)];
         shared.traffic.refused += unsent.refused;
         shared.traffic.collided += unsent.collided;
@@ -151,18 +151,18 @@ impl Client<'_> {
         }
         if !NETWORK {
             if let Body::Bytes(bytes) = in_flight.body {
-                self.come[receiver] += bytes;
+                self.received_bytes[receiver] += bytes;
             }
             return Ok(());
         }
         match (&mut self.transport, &in_flight.body) {
             (Transport::Ideal, Body::Bytes(bytes)) => {
-                self.come[receiver] += bytes;
+                self.received_bytes[receiver] += bytes;
                 Ok(())
             }
             (Transport::Datagram(sides), &Body::Datagram(Place { flight, index })) => {
                 let reaction = sides[receiver].receive(flight, index, self.plan);
-                self.look_at_end(receiver);
+                self.refresh_end(receiver);
                 if reaction == Reaction::SendAgain {
                     self.send_again(now, direction.reverse(), shared);
                 }
@@ -193,7 +193,7 @@ impl Client<'_> {
         let Transport::Stream(ends) = &mut self.transport else { return Ok(()) };
         ends[0].receive(now, packet, shared.tcp, &mut shared.out);
         let state = ends[0].state();
-        self.look_at_end(0);
+        self.refresh_end(0);
         self.send_packets(now, Direction::Up, shared);
         match state {
             State::Established if self.connected.is_none() => self.connected = Some(now),
@@ -249,7 +249,7 @@ impl Client<'_> {
             _ => {}
         }
         ends[1].receive(now, packet, shared.tcp, &mut shared.out);
-        self.look_at_end(1);
+        self.refresh_end(1);
         self.send_packets(now, Direction::Down, shared);
     }
 
@@ -265,7 +265,7 @@ impl Client<'_> {
                     let was = ends[own].state();
                     ends[own].timeout(now, shared.tcp, &mut shared.out);
                     let gone = ends[own].state() == State::TimedOut;
-                    self.look_at_end(own);
+                    self.refresh_end(own);
                     self.send_packets(now, direction, shared);
                     if gone && direction == Direction::Up {
                         return Err(if was == State::SynSent { Cause::Connect } else { Cause::Transport });
@@ -273,7 +273,7 @@ impl Client<'_> {
                 }
                 Transport::Datagram(sides) => {
                     let reaction = sides[own].expired(now, self.plan);
-                    self.look_at_end(own);
+                    self.refresh_end(own);
                     match reaction {
                         Reaction::SendAgain => self.send_again(now, direction, shared),
                         Reaction::GiveUp if direction == Direction::Up => return Err(Cause::Transport),

@@ -151,7 +151,7 @@ pub(crate) struct Client<'a> {
     /// The next deadline of the client's and of the server's transport, or [`NEVER`].
     timers: [Ns; 2],
     /// Bytes received by the client and by the server; datagrams are not counted.
-    come: [u32; 2],
+    received_bytes: [u32; 2],
     /// The sides, the client's first.
     pub sides: [Progress; 2],
     pub transport: Transport,
@@ -193,7 +193,7 @@ impl<'a> Client<'a> {
             waited: Ns::ZERO,
             arrives: [NEVER; 2],
             timers: [NEVER; 2],
-            come: [0; 2],
+            received_bytes: [0; 2],
             sides: [Progress::default(), Progress::default()],
             transport: Transport::None,
             path: None,
@@ -221,7 +221,7 @@ impl<'a> Client<'a> {
 
     /// Sets the time that was drawn for it in advance.
     #[inline]
-    pub fn takes_drawn(&mut self, time: Ns) {
+    pub fn set_drawn(&mut self, time: Ns) {
         self.sides[side(Direction::Down)].ahead = Ahead::Drawn(time);
     }
 
@@ -241,7 +241,7 @@ impl<'a> Client<'a> {
             progress.flushed = 0;
             progress.busy = false;
         }
-        self.come = [0; 2];
+        self.received_bytes = [0; 2];
         self.connected = Some(now);
         if NETWORK {
             self.open(now, segment_bytes, shared);
@@ -271,14 +271,14 @@ impl<'a> Client<'a> {
         };
         if matches!(self.transport, Transport::Stream(_)) {
             self.connected = None;
-            self.look_at_end(0);
-            self.look_at_end(1);
+            self.refresh_end(0);
+            self.refresh_end(1);
             self.send_packets(now, Direction::Up, shared);
         }
     }
 
     /// Sets the path for all of its attempts.
-    pub fn takes_path(&mut self, path: Option<Box<Path<InFlight>>>) {
+    pub fn set_path(&mut self, path: Option<Box<Path<InFlight>>>) {
         self.path = path;
         self.member = Member::default();
         self.arrives = [NEVER; 2];
@@ -291,25 +291,25 @@ impl<'a> Client<'a> {
     }
 
     /// Releases its path.
-    pub fn leaves_path(&mut self) -> Option<Box<Path<InFlight>>> {
+    pub fn release_path(&mut self) -> Option<Box<Path<InFlight>>> {
         self.arrives = [NEVER; 2];
         self.path.take()
     }
 
     /// Releases the transport of its attempt.
-    pub fn hangs_up(&mut self) -> Transport {
+    pub fn release_transport(&mut self) -> Transport {
         self.timers = [NEVER; 2];
-        self.come = [0; 2];
+        self.received_bytes = [0; 2];
         std::mem::replace(&mut self.transport, Transport::None)
     }
 
     /// Copies the deadline and the received bytes of an end of the transport.
     #[inline]
-    fn look_at_end(&mut self, own: usize) {
+    fn refresh_end(&mut self, own: usize) {
         match &self.transport {
             Transport::Stream(ends) => {
                 self.timers[own] = ends[own].deadline().unwrap_or(NEVER);
-                self.come[own] = ends[own].received();
+                self.received_bytes[own] = ends[own].received();
             }
             Transport::Datagram(sides) => self.timers[own] = sides[own].timer().unwrap_or(NEVER),
             Transport::Ideal | Transport::None => {}
@@ -322,13 +322,13 @@ impl<'a> Client<'a> {
             return false;
         }
         if !NETWORK {
-            return self.come[1] > 0;
+            return self.received_bytes[1] > 0;
         }
         match &self.transport {
             Transport::None => false,
             Transport::Stream(ends) => ends[1].state() == State::Established,
             Transport::Datagram(sides) => sides[1].has(0, 1),
-            Transport::Ideal => self.come[1] > 0,
+            Transport::Ideal => self.received_bytes[1] > 0,
         }
     }
 

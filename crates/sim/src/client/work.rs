@@ -9,11 +9,11 @@ impl Client<'_> {
     #[inline]
     fn has_come<const NETWORK: bool>(&self, own: usize, step: &Step) -> bool {
         if !NETWORK {
-            return self.come[own] >= step.end;
+            return self.received_bytes[own] >= step.end;
         }
         match &self.transport {
             Transport::None => false,
-            Transport::Stream(_) | Transport::Ideal => self.come[own] >= step.end,
+            Transport::Stream(_) | Transport::Ideal => self.received_bytes[own] >= step.end,
             Transport::Datagram(sides) => sides[own].has(step.flight, step.datagrams),
         }
     }
@@ -65,7 +65,7 @@ impl Client<'_> {
         if NETWORK && let Transport::Stream(ends) = &mut self.transport {
             ends[own].read(now, shared.tcp, &mut shared.out);
             if !shared.out.is_empty() {
-                self.look_at_end(own);
+                self.refresh_end(own);
                 self.send_packets(now, direction, shared);
             }
         }
@@ -132,7 +132,7 @@ impl Client<'_> {
                 written(all, plan.write_bytes, |bytes| {
                     ends[own].write(now, bytes, shared.tcp, &mut shared.out);
                 });
-                self.look_at_end(own);
+                self.refresh_end(own);
                 self.send_packets(now, direction, shared);
             }
             Transport::Datagram(_) => self.send_made(now, direction, from, to, shared),
@@ -173,7 +173,7 @@ impl Client<'_> {
                 for _ in 0..sides[own].take_waiting() {
                     self.send_again(now, direction, shared);
                 }
-                self.look_at_end(own);
+                self.refresh_end(own);
             }
             index = last + 1;
         }

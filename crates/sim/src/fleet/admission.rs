@@ -104,10 +104,10 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         client.counted = counted;
         client.cell = cell;
         if NETWORK {
-            client.takes_path(path);
+            client.set_path(path);
         }
         if let Some(ahead) = &mut self.ahead {
-            self.clients[slot as usize].takes_drawn(ahead.next(number));
+            self.clients[slot as usize].set_drawn(ahead.next(number));
         }
         let client = self.client(slot);
         if timed {

@@ -68,8 +68,8 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
             if let Some(at) = client.at(&setup.classes) {
                 client.member.leave(at, &mut self.shared.cells);
             }
-            self.shared.spare.keep(client.hangs_up());
-            if let Some(path) = client.leaves_path() {
+            self.shared.spare.keep(client.release_transport());
+            if let Some(path) = client.release_path() {
                 self.shared.spare.keep_path(client.class, path);
             }
         }
@@ -93,7 +93,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         self.leaves_server(slot);
         let client = &mut self.clients[slot as usize];
         self.shared.traffic.resent += client.retransmissions();
-        self.shared.spare.keep(client.hangs_up());
+        self.shared.spare.keep(client.release_transport());
         client.generation = client.generation.wrapping_add(1);
         client.gives_up = NEVER;
         client.computes_until = NEVER;

@@ -101,7 +101,7 @@ impl<'a, const NETWORK: bool> Fleet<'a, NETWORK> {
         let seed = crate::replication_seed(scenario.seed, replication);
         let workers =
             if scenario.server.discipline == Discipline::Fifo { scenario.server.all_workers() } else { 0 };
-        let first_worker = FIRST_SHARING + scenario.server.most_servers();
+        let first_worker = FIRST_SHARING + scenario.server.max_servers();
         let first_cell = first_worker + workers;
         let cells = Cells::new(&setup.media, seed);
         let first_client = first_cell + cells.count();
@@ -121,7 +121,7 @@ impl<'a, const NETWORK: bool> Fleet<'a, NETWORK> {
             clients: Vec::new(),
             free: vec![Vec::new(); setup.parts as usize],
             ahead: if NETWORK || part.is_some() { None } else { DrawnAhead::of(setup, seed) },
-            servers: (0..scenario.server.most_servers()).map(|_| Server::new(&scenario.server)).collect(),
+            servers: (0..scenario.server.max_servers()).map(|_| Server::new(&scenario.server)).collect(),
             jobs: Jobs::default(),
             may_start: Vec::new(),
             in_turn: 0,

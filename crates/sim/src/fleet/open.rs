@@ -154,13 +154,13 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
     /// until the first client of the run is ready, so that there is no gap, however long a handshake takes.
     pub(super) fn join_earlier(&mut self) {
         let scenario = self.scenario;
-        let rate = scenario.arrivals.first_per_s().min(scenario.let_in_per_s());
+        let rate = scenario.arrivals.first_per_s().min(scenario.admission_limit_per_s());
         let Some(open) = &self.open else { return };
         if rate <= 0.0 {
             return;
         }
         let (interval, count, lifetime) = (open.interval, open.spec.count, open.spec.lifetime());
-        let after = self.setup.let_in.as_ref().unwrap_or(&scenario.arrivals);
+        let after = self.setup.admitted.as_ref().unwrap_or(&scenario.arrivals);
         let before = match after {
             // Before the run, a changing rate is assumed to have its first value.
             ArrivalSpec::Curve { .. } => ArrivalSpec::Poisson { per_s: rate },

@@ -169,7 +169,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
     }
 
     fn choose_server(&mut self, slot: u32) -> u32 {
-        let count = self.scaler.as_ref().map_or(self.servers.len() as u32, |scaler| scaler.on);
+        let count = self.scaler.as_ref().map_or(self.servers.len() as u32, |scaler| scaler.in_service);
         let chosen = match self.scenario.server.balance {
             _ if count == 1 => 0,
             Balance::Hash | Balance::Cell => {
@@ -248,19 +248,19 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
 
     /// Applies the decisions of a cell.
     pub(super) fn cell(&mut self, now: Ns, cell: u32) {
-        let mut verdicts = self.shared.cells.act(now, cell, self.setup.series);
-        for verdict in verdicts.drain(..) {
-            let who = verdict.who();
-            let client = &mut self.clients[who.slot as usize];
-            if !client.is_active || client.number != who.number {
-                self.shared.cells.drop_verdict(cell, &verdict);
+        let mut decisions = self.shared.cells.act(now, cell, self.setup.series);
+        for decision in decisions.drain(..) {
+            let target = decision.client();
+            let client = &mut self.clients[target.slot as usize];
+            if !client.is_active || client.number != target.number {
+                self.shared.cells.drop_decision(cell, &decision);
                 continue;
             }
             self.events += 1;
-            client.obey(now, verdict, &mut self.shared);
-            self.act(now, who.slot);
+            client.apply(now, decision, &mut self.shared);
+            self.act(now, target.slot);
         }
-        self.shared.cells.recycle(cell, verdicts);
+        self.shared.cells.recycle(cell, decisions);
         self.schedule_cells();
     }
 

@@ -14,7 +14,7 @@ use crate::error::ScenarioError;
 use crate::handshake::PricedHandshake;
 use crate::scenario::{ClassSpec, Flush};
 use crate::tcp::TcpConfig;
-use run::{One, Replayer};
+use run::{HandshakeResult, Replayer};
 pub use sample::Times;
 use sample::{Stratum, weighted};
 use serde::{Deserialize, Serialize};
@@ -115,8 +115,8 @@ impl Replay {
         }
         let mut units = first.units;
         for trial in 1..if varies && loses { TRIALS } else { 1 } {
-            let one = replayer.run(&clear, FIRST[2] + trial)?;
-            units = [0, 1].map(|way| units[way].max(one.units[way]));
+            let result = replayer.run(&clear, FIRST[2] + trial)?;
+            units = [0, 1].map(|way| units[way].max(result.units[way]));
         }
         let survives = class.bearer.survival(units);
         // If a full queue drops even the first packet, no packet can be lost, and no handshake would belong to the
@@ -174,16 +174,16 @@ impl Replay {
 }
 
 impl Replayed {
-    fn exactly(one: &One) -> Self {
+    fn exactly(result: &HandshakeResult) -> Self {
         let exact = |at: Option<Ns>| Times::exactly(at.map(Ns::as_secs_f64));
-        let ready = exact(one.ready);
-        let at = one.ready.map_or(0.0, Ns::as_secs_f64);
+        let ready = exact(result.ready);
+        let at = result.ready.map_or(0.0, Ns::as_secs_f64);
         Self {
             ready,
-            done: exact(one.done),
-            failed: if one.ready.is_some() { 0.0 } else { 1.0 },
-            link_bytes: one.bytes.map(|bytes| bytes as f64),
-            setup_s: one.setting_up.as_secs_f64(),
+            done: exact(result.done),
+            failed: if result.ready.is_some() { 0.0 } else { 1.0 },
+            link_bytes: result.bytes.map(|bytes| bytes as f64),
+            setup_s: result.setting_up.as_secs_f64(),
             p99_interval_s: [at, at],
             handshakes: 1,
         }

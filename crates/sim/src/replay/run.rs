@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 
 /// The result of one handshake.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct One {
+pub(super) struct HandshakeResult {
     pub ready: Option<Ns>,
     pub done: Option<Ns>,
     /// Bytes on the link, from and to the client.
@@ -67,12 +67,12 @@ impl<'a> Replayer<'a> {
     }
 
     /// Runs handshake `number` over a bearer.
-    pub fn run(&mut self, bearer: &Bearer, number: u64) -> Result<One, ReplayError> {
+    pub fn run(&mut self, bearer: &Bearer, number: u64) -> Result<HandshakeResult, ReplayError> {
         self.start(bearer, number);
         let result = self.turns();
         let client = &mut self.client;
-        self.shared.spare.keep(client.hangs_up());
-        if let Some(path) = client.leaves_path() {
+        self.shared.spare.keep(client.release_transport());
+        if let Some(path) = client.release_path() {
             self.shared.spare.keep_path(0, path);
         }
         self.shared.instant.clear();
@@ -88,21 +88,21 @@ impl<'a> Replayer<'a> {
         let client = &mut self.client;
         client.renew(number, Ns::ZERO);
         client.clock = if self.shared.tcp.one_clock { server } else { own };
-        client.takes_path(Some(path));
+        client.set_path(Some(path));
         client.begin::<true>(Ns::ZERO, self.class.segment_bytes, &mut self.shared);
     }
 
-    fn turns(&mut self) -> Result<One, ReplayError> {
+    fn turns(&mut self) -> Result<HandshakeResult, ReplayError> {
         let limit = self.events + MAX_EVENTS;
         let (mut now, mut serves_until) = (Ns::ZERO, NEVER);
-        let mut one = One::default();
+        let mut result = HandshakeResult::default();
         loop {
-            if self.act(now, &mut one).is_err() {
+            if self.act(now, &mut result).is_err() {
                 break;
             }
             let client = &mut self.client;
             if client.is_over() && client.ready.is_some() {
-                one.done = Some(now);
+                result.done = Some(now);
                 break;
             }
             if serves_until == NEVER {
@@ -121,14 +121,14 @@ impl<'a> Replayer<'a> {
                 serves_until = self.serve(now);
             }
         }
-        one.ready = self.client.ready;
+        result.ready = self.client.ready;
         if let Some(path) = &self.client.path {
-            let times = path.times(Ns::ZERO, now.max(one.ready.unwrap_or(Ns::ZERO)));
-            one.bytes = [times.sent_bytes, times.received_bytes];
-            one.setting_up = times.setting_up;
-            one.units = path.units();
+            let times = path.times(Ns::ZERO, now.max(result.ready.unwrap_or(Ns::ZERO)));
+            result.bytes = [times.sent_bytes, times.received_bytes];
+            result.setting_up = times.setting_up;
+            result.units = path.units();
         }
-        Ok(one)
+        Ok(result)
     }
 
     /// The end of the server's next piece of work, if it has any.
@@ -138,17 +138,17 @@ impl<'a> Replayer<'a> {
     }
 
     /// Handles all events of the client that are due.
-    fn act(&mut self, now: Ns, one: &mut One) -> Result<(), Cause> {
+    fn act(&mut self, now: Ns, result: &mut HandshakeResult) -> Result<(), Cause> {
         loop {
             if self.client.next::<true>() <= now {
-                self.happen(now, one)?;
+                self.happen(now, result)?;
             } else if !self.think(now) {
                 return Ok(());
             }
         }
     }
 
-    fn happen(&mut self, now: Ns, one: &mut One) -> Result<(), Cause> {
+    fn happen(&mut self, now: Ns, result: &mut HandshakeResult) -> Result<(), Cause> {
         let client = &mut self.client;
         self.events += 1;
         if let Some((direction, in_flight)) = client.take(now) {
@@ -166,7 +166,7 @@ impl<'a> Replayer<'a> {
             }
             return Ok(());
         }
-        one.had_timer = true;
+        result.had_timer = true;
         client.expire(now, &mut self.shared)
     }
 

@@ -1,6 +1,6 @@
 //! Samples of strata, combined with their weights.
 
-use super::run::One;
+use super::run::HandshakeResult;
 use serde::{Deserialize, Serialize};
 use shakedown_link::Ns;
 
@@ -102,16 +102,16 @@ impl Stratum {
         self.entity
     }
 
-    pub fn add(&mut self, one: &One) {
-        match one.ready {
+    pub fn add(&mut self, result: &HandshakeResult) {
+        match result.ready {
             Some(ready) => self.ready.push(ready),
             None => self.failed += 1,
         }
-        if let Some(done) = one.done {
+        if let Some(done) = result.done {
             self.done.push(done);
-            self.setting_up_ns += u128::from(one.setting_up.0);
+            self.setting_up_ns += u128::from(result.setting_up.0);
         }
-        for (sum, bytes) in self.bytes.iter_mut().zip(one.bytes) {
+        for (sum, bytes) in self.bytes.iter_mut().zip(result.bytes) {
             *sum += u128::from(bytes);
         }
     }

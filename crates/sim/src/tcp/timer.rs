@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_first_syn_times_out_after_1004_to_1032_ms() {
+    fn a_first_syn_times_out_after_1001_to_1032_ms() {
         let clock = Jiffies::new(250, Ns::ZERO);
         let late =
             |ms| (clock.fires(Ns::from_ms(ms), clock.of_us(1_000_000)) - Ns::from_ms(ms)).0 / 1_000_000;
