@@ -56,10 +56,10 @@ def test_a_connections_cost_is_that_of_what_was_served(monkeypatch):
     monkeypatch.setattr(measuring, "served", served)
     monkeypatch.setattr(load_generator, "connection_per_kib_us", per_kib_us)
     # More rounds, for want of some at full speed, would only be more of the same.
-    monkeypatch.setattr(measuring, "LIMIT", measuring.ENOUGH)
+    monkeypatch.setattr(measuring, "MAX_ROUNDS", measuring.MIN_ROUNDS)
     speeds = Speeds()
     found = connection_cost(0.1, plans=(Serving("tls1.2/psk"),), speeds=speeds)
-    assert len(rounds) == measuring.ENOUGH
+    assert len(rounds) == measuring.MIN_ROUNDS
     for one in rounds:
         assert one.kib > 0.0
         for timed in (*one.took_us.values(), *one.alone_us.values()):
@@ -96,7 +96,7 @@ def test_long_and_short_handshakes_tell_the_connection_from_what_they_take_longe
                 },
                 alone_us={side: Timed(slower * alone, slower * usual_s) for side in ("client", "server")},
             )
-            for slower in (2.0, 1.0, 2.0, 1.05, *(1.0,) * measuring.ENOUGH)
+            for slower in (2.0, 1.0, 2.0, 1.05, *(1.0,) * measuring.MIN_ROUNDS)
         ]
         for alone in (20.0, 40.0, 80.0, 160.0)
     ]

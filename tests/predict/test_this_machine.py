@@ -12,7 +12,7 @@ from shakedown import native
 from shakedown.errors import InputError
 from shakedown.prediction.prices import price
 from shakedown.prediction.processor_speed import Speed
-from shakedown.prediction.this_machine import MORE, measure_suites, profile_of
+from shakedown.prediction.this_machine import MAX_ROUND_FACTOR, measure_suites, profile_of
 from shakedown.prediction.trace import parse_trace
 from shakedown.profiles import load_device
 from shakedown.profiles.importers import import_benchmark, save_import
@@ -90,7 +90,7 @@ def test_there_are_more_rounds_while_none_is_at_full_speed(fake):
     measure_suites(
         ["tls1.2/psk"], rounds=3, repeat=2, speed=Slowing(), kept=lambda found: seen.append(len(found))
     )
-    assert seen == [1] * (MORE * 3)
+    assert seen == [1] * (MAX_ROUND_FACTOR * 3)
 
 
 def test_forty_suites_are_checked_and_none_of_them_may_be_fitted():

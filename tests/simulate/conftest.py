@@ -49,6 +49,6 @@ def client():
 @pytest.fixture
 def quick(monkeypatch):
     """Searches for a capacity that settle for little."""
-    found = {"MAX_EVENTS": 4_000_000, "MAX_EVENTS_TRIED": 2_000_000, "STEP": 1.2, "FEW": 4_000}
+    found = {"MAX_EVENTS": 4_000_000, "MAX_EVENTS_TRIED": 2_000_000, "STEP": 1.2, "FIRST_RUN_CLIENTS": 4_000}
     for name, value in found.items():
         monkeypatch.setattr(f"shakedown.simulation.capacity.{name}", value)

@@ -22,7 +22,7 @@ RESOLUTION = 2e-3
 
 _NEAR = 0.05  # share of the mean distance to the smallest point; below it, the resolution is absolute
 _MAX_SUMS = 1_000_000  # pairs of points in one sum; more take seconds, and there are hundreds of sums
-_LIGHTEST = 1e-12  # less probable points are dropped
+_MIN_WEIGHT = 1e-12  # less probable points are dropped
 # Cumulative probabilities at which a continuous distribution is cut into points, finer in the upper tail.
 _CUTS = np.concatenate(
     [
@@ -164,8 +164,8 @@ def _sum_of_products(values: Floats, weights: Floats) -> float:
 
 def _merged(values: Floats, weights: Floats) -> Distribution:
     """Points in order; points closer together than the resolution are merged at their mean."""
-    if weights.min() <= _LIGHTEST:
-        kept = weights > _LIGHTEST
+    if weights.min() <= _MIN_WEIGHT:
+        kept = weights > _MIN_WEIGHT
         weights = weights[kept] * (weights.sum() / weights[kept].sum())
         values = values[kept]
     least = float(values.min())

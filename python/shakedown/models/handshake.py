@@ -43,7 +43,7 @@ def highest_rate_per_s(
         Handshakes per second; 0 if the limit is exceeded without load, infinity if the server takes no time.
     """
     limit = steady_rate_limit_per_s(service.mean_s, workers)
-    if not promise_kept(0.0, within_s, unloaded, service, workers, percentile):
+    if not is_within_limit(0.0, within_s, unloaded, service, workers, percentile):
         return 0.0
     if math.isinf(limit):
         return math.inf
@@ -53,7 +53,7 @@ def highest_rate_per_s(
     low, high = 0.0, limit
     for _ in range(_HALVINGS):
         middle = (low + high) / 2.0
-        if promise_kept(middle, within_s, unloaded, service, workers, percentile):
+        if is_within_limit(middle, within_s, unloaded, service, workers, percentile):
             low = middle
         else:
             high = middle
@@ -62,41 +62,41 @@ def highest_rate_per_s(
     return low
 
 
-def least_workers(
+def min_workers(
     within_s: float,
     unloaded: Distribution,
     service: Service,
     rate_per_s: float,
     percentile: float | None = None,
-    most: int = 100_000,
-    too_few: int = 0,
+    max_workers: int = 100_000,
+    insufficient: int = 0,
 ) -> int | None:
-    """The smallest number of workers that keeps durations within a limit; None if above ``most``.
+    """The smallest number of workers that keeps durations within a limit; None if above ``max_workers``.
 
-    ``too_few``: a number that is known to be insufficient, as it is at a lower rate.
+    ``insufficient``: a number that is known to be insufficient, as it is at a lower rate.
     """
-    if too_few == 0 and not promise_kept(0.0, within_s, unloaded, service, 1, percentile):
+    if insufficient == 0 and not is_within_limit(0.0, within_s, unloaded, service, 1, percentile):
         return None
     # Utilisation would be 1 or more with this number.
-    low = max(too_few, math.floor(rate_per_s * service.mean_s))
-    if low >= most:
+    low = max(insufficient, math.floor(rate_per_s * service.mean_s))
+    if low >= max_workers:
         return None
     step = 1
-    while not promise_kept(rate_per_s, within_s, unloaded, service, low + step, percentile):
+    while not is_within_limit(rate_per_s, within_s, unloaded, service, low + step, percentile):
         step *= 2
-        if low + step > most:
+        if low + step > max_workers:
             return None
     few, enough = low + step // 2, low + step
     while enough - few > 1:
         middle = (few + enough) // 2
-        if promise_kept(rate_per_s, within_s, unloaded, service, middle, percentile):
+        if is_within_limit(rate_per_s, within_s, unloaded, service, middle, percentile):
             enough = middle
         else:
             few = middle
     return enough
 
 
-def promise_kept(
+def is_within_limit(
     rate_per_s: float,
     within_s: float,
     unloaded: Distribution,
@@ -117,5 +117,5 @@ def promise_kept(
     wait = mgc_wait(rate_per_s, service, workers)
     if wait is None:
         return False
-    kept = wait.probability_within(within_s - unloaded.values_s)
-    return float(kept @ unloaded.weights) / float(unloaded.weights.sum()) >= target
+    within = wait.probability_within(within_s - unloaded.values_s)
+    return float(within @ unloaded.weights) / float(unloaded.weights.sum()) >= target

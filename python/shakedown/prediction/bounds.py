@@ -26,12 +26,12 @@ def bounds(
     }
 
 
-def least(lower: float | None, basis: Basis, missing: Sequence[str]) -> dict[str, Any]:
+def lower_bound(lower: float | None, basis: Basis, missing: Sequence[str]) -> dict[str, Any]:
     """A lower bound."""
     return {"estimate": None, "lower": lower, "upper": None, "basis": basis, "missing": list(missing)}
 
 
-def most(upper: float | None, basis: Basis, missing: Sequence[str]) -> dict[str, Any]:
+def upper_bound(upper: float | None, basis: Basis, missing: Sequence[str]) -> dict[str, Any]:
     """An upper bound."""
     return {"estimate": None, "lower": None, "upper": upper, "basis": basis, "missing": list(missing)}
 
@@ -39,5 +39,5 @@ def most(upper: float | None, basis: Basis, missing: Sequence[str]) -> dict[str,
 def simulated(value: float | None, basis: Basis, missing: Sequence[str] = ()) -> dict[str, Any]:
     """A simulated figure at the mean of all costs, without a range; a lower bound if a cost is missing."""
     if missing:
-        return least(value, basis, missing)
+        return lower_bound(value, basis, missing)
     return {"estimate": value, "lower": None, "upper": None, "basis": basis, "missing": []}

@@ -9,12 +9,12 @@ from dataclasses import replace
 from shakedown.errors import InputError
 from shakedown.files.limits import MAX_WORKERS
 from shakedown.models.distribution import Distribution
-from shakedown.models.handshake import highest_rate_per_s, least_workers, promise_kept
+from shakedown.models.handshake import highest_rate_per_s, is_within_limit, min_workers
 from shakedown.models.ranges import Range
 from shakedown.models.waiting import Service
 from shakedown.native.scenario import DEFAULT_BEARER, DEFAULT_DEVICE
 from shakedown.native.suite_names import listed
-from shakedown.prediction.bounds import bounds, least, most
+from shakedown.prediction.bounds import bounds, lower_bound, upper_bound
 from shakedown.prediction.figures import weakest
 from shakedown.prediction.inputs import Costs, ServerModel
 from shakedown.prediction.library import announce
@@ -123,7 +123,7 @@ def capacity_row(
         "workers": workers,
         "rate_per_s": None
         if rate is None
-        else most(highest, serving, missing)
+        else upper_bound(highest, serving, missing)
         if missing
         else bounds(Range(fewest or 0.0, rate, highest or math.inf), serving),
         "utilisation": None if rate is None or missing else rate * service.mean / workers,
@@ -133,7 +133,7 @@ def capacity_row(
         "without_cost": [*one.client.without_cost, *one.server.without_cost],
         "extrapolated": [*one.client.figures, *one.server.figures],
         "limit_per_s": limit(one, workers),
-        "unloaded_s": least(case.unloaded_s().low, basis, missing)
+        "unloaded_s": lower_bound(case.unloaded_s().low, basis, missing)
         if missing
         else bounds(case.unloaded_s(), basis),
         **loaded_times(one, "default", rate or 0.0, workers, wait),
@@ -147,7 +147,7 @@ def capacity_row(
 
 def _workers(needed: int, fewer: int | None, more: int | None, basis: Basis, missing: Sequence[str]) -> Row:
     if missing:
-        return least(fewer, basis, missing)
+        return lower_bound(fewer, basis, missing)
     return {"estimate": needed, "lower": fewer, "upper": more, "basis": basis, "missing": []}
 
 
@@ -162,7 +162,7 @@ def limit(one: Scenario, workers: int, after: Price | None = None) -> Row | None
     if service.low <= 0.0:
         return None
     if missing := list(dict.fromkeys(name for part in parts for name in part.missing)):
-        return most(workers / service.low, basis, missing)
+        return upper_bound(workers / service.low, basis, missing)
     return bounds(Range(*(workers / end for end in reversed(service))), basis)
 
 
@@ -215,15 +215,15 @@ class _Case:
         """
         unloaded, service = self._at(end)
 
-        def borne(rate_per_s: float, workers: int) -> bool:
-            return promise_kept(rate_per_s, self.within_s, unloaded, service, workers, self.percentile)
+        def is_sufficient(rate_per_s: float, workers: int) -> bool:
+            return is_within_limit(rate_per_s, self.within_s, unloaded, service, workers, self.percentile)
 
         rates = sorted(set(rates_per_s))
         found: dict[float, int | None] = dict.fromkeys(rates)
-        first, too_few = 0, 0
+        first, insufficient = 0, 0
         while first < len(rates):
-            enough = least_workers(
-                self.within_s, unloaded, service, rates[first], self.percentile, MAX_WORKERS, too_few
+            enough = min_workers(
+                self.within_s, unloaded, service, rates[first], self.percentile, MAX_WORKERS, insufficient
             )
             if enough is None:
                 break
@@ -231,11 +231,11 @@ class _Case:
             step = 1
             while last + 1 < over:
                 tried = min(last + step, over - 1)
-                if borne(rates[tried], enough):
+                if is_sufficient(rates[tried], enough):
                     last, step = tried, step * 2
                 else:
                     over, step = tried, max(1, (tried - last) // 2)
             for rate in rates[first : last + 1]:
                 found[rate] = enough
-            first, too_few = last + 1, enough - 1
+            first, insufficient = last + 1, enough - 1
         return [found[rate] for rate in rates_per_s]

@@ -31,7 +31,7 @@ class Plan:
 
 
 SECONDS = 0.3
-ENOUGH, LIMIT = 6, 30
+MIN_ROUNDS, MAX_ROUNDS = 6, 30
 """Valid rounds that each suite needs, and the number of rounds after which measuring ends without them."""
 REPEAT = 40
 ATTEMPTS = 3
@@ -68,7 +68,7 @@ class Speeds:
     def are_enough(self, rounds: Sequence[Served]) -> bool:
         """Whether enough rounds are valid."""
         return all(
-            speed.has(ENOUGH, some)
+            speed.has(MIN_ROUNDS, some)
             for speed, some in (
                 (self.alone, [one.alone_us["server"] for one in rounds]),
                 *((self.of(side), [one.took_us[side] for one in rounds]) for side in SIDES),
@@ -94,10 +94,10 @@ def connection_cost(
     plans = [Plan(*one) for one in load_generator.connection_plans()] if plans is None else plans
     found: list[list[Served]] = [[] for _ in plans]
     speeds = speeds or Speeds()
-    progress(0, 1 + LIMIT)
+    progress(0, 1 + MAX_ROUNDS)
     copying_us = load_generator.connection_per_kib_us(processors())
-    for number in range(LIMIT):
-        progress(1 + number, 1 + LIMIT)
+    for number in range(MAX_ROUNDS):
+        progress(1 + number, 1 + MAX_ROUNDS)
         left = [at for at in range(len(plans)) if not speeds.are_enough(found[at])]
         if not left:
             break
@@ -113,8 +113,10 @@ def fitted(found: Sequence[Sequence[Served]], copying_us: float, speeds: Speeds)
     for side in SIDES:
         points, servings = [], []
         for rounds in found:
-            alone_us = statistics.median(speeds.alone.at_full([one.alone_us[side] for one in rounds], ENOUGH))
-            took_us = speeds.of(side).at_full([one.took_us[side] for one in rounds], ENOUGH)
+            alone_us = statistics.median(
+                speeds.alone.at_full([one.alone_us[side] for one in rounds], MIN_ROUNDS)
+            )
+            took_us = speeds.of(side).at_full([one.took_us[side] for one in rounds], MIN_ROUNDS)
             kib = statistics.median(one.kib for one in rounds)
             points.append((alone_us, statistics.median(took_us) - alone_us - copying_us * kib))
             servings.append((alone_us, took_us, kib))

@@ -39,8 +39,8 @@ LEVEL = 0.90
 ELEMENTS = DATA.with_name("secure_elements.toml")
 STEPS = 20
 """Steps of the variances' fit: after these the likelihood hardly changes."""
-_FIRST_VARIANCE, _LEAST_VARIANCE = 0.02, 1e-7
-_LEAST_BOARDS, _LEAST_FAMILY_BOARDS = 20, 12
+_FIRST_VARIANCE, _MIN_VARIANCE = 0.02, 1e-7
+_MIN_BOARDS, _MIN_FAMILY_BOARDS = 20, 12
 """Minimum numbers of boards in a group: with fewer, one or two boards determine the quantile. Boards differ
 less in one family of primitives.
 """
@@ -151,7 +151,7 @@ def fit_variances(builds: list[Build], steps: int = STEPS) -> dict[Effect, float
                     np.add.at(squares, of_row, weights[at] * (shared @ weights[at]))
                     np.add.at(traces, of_row, (part * shared).sum(axis=1))
         step = np.sqrt(np.divide(squares, traces, out=np.ones_like(values), where=traces > 0.0))
-        values = np.where(values > _LEAST_VARIANCE, values * step, 0.0)
+        values = np.where(values > _MIN_VARIANCE, values * step, 0.0)
     return {
         effect: float(f"{value:.4g}") for effect, value in zip(effects, values, strict=True) if value > 1e-6
     }
@@ -211,8 +211,7 @@ def fit_factors(found: Iterable[Trial], without: str = "") -> dict[tuple[str, ..
     return {
         key: quantile(some)
         for key, some in scores.items()
-        if not key
-        or len(boards[key]) >= (_LEAST_FAMILY_BOARDS if key[-1].startswith("of ") else _LEAST_BOARDS)
+        if not key or len(boards[key]) >= (_MIN_FAMILY_BOARDS if key[-1].startswith("of ") else _MIN_BOARDS)
     }
 
 

@@ -24,7 +24,7 @@ from shakedown.models.distribution import Distribution
 from shakedown.models.ranges import Range, exactly, ratio
 from shakedown.native.scenario import DEFAULT_BEARER, DEFAULT_DEVICE
 from shakedown.native.suite_names import listed
-from shakedown.prediction.bounds import bounds, most
+from shakedown.prediction.bounds import bounds, upper_bound
 from shakedown.prediction.eap import Carried, carried, exchanged
 from shakedown.prediction.energy import Energy
 from shakedown.prediction.figures import weakest
@@ -173,7 +173,7 @@ def _saved(pair: Sequence[Scenario], rate_per_s: float, workers: int) -> Row:
     full, again = spent
     basis, missing = weakest((full.basis, again.basis)), dict.fromkeys((*full.missing, *again.missing))
     if not (full.known and again.known):
-        return most(None, basis, list(missing))
+        return upper_bound(None, basis, list(missing))
     # The errors of assumed powers and work are the same in both handshakes.
     apart = [here - there for here, there in zip(full.handshake, again.handshake, strict=True)]
     return bounds(Range(min(apart), apart[1], max(apart)), basis, list(missing), known=True)
@@ -359,7 +359,7 @@ def _per_charge(battery_j: float, energy: Energy) -> Row:
     total, missing = energy.total, (*energy.missing, *energy.wake_tail_missing)
     unbounded = energy.missing and not energy.known and math.isinf(total.high)
     if unbounded or energy.wake_tail_missing or total.low <= 0.0:
-        return most(None, energy.basis, missing)
+        return upper_bound(None, energy.basis, missing)
     ends = Range(*(battery_j / end for end in reversed(total)))
     lasts = bounds(ends, energy.basis, missing, known=energy.known)
     return lasts if math.isfinite(total.high) else lasts | {"lower": None}

@@ -25,11 +25,11 @@ from shakedown.schema.primitives import Timing
 ROUNDS = 5
 """Rounds in which every suite is measured, in turn with all others, so that a busy minute affects all."""
 REPEAT = 20
-MORE = 3
+MAX_ROUND_FACTOR = 3
 """Maximum number of rounds, as a multiple, if the processor is often below full speed."""
 PRIMITIVE_ROUNDS = 3
-MOST = 0.95
-VARYING = 20
+MIN_FULL_SPEED_SHARE = 0.95
+ML_DSA_REPEAT_FACTOR = 20
 """Multiple of the repetitions for suites of ML-DSA: signing is a rejection loop."""
 
 OTHER_SPREAD = 1.15
@@ -50,7 +50,7 @@ def measure_suites(
 ) -> list[dict[str, Any]]:
     """Measure suites in turn, several rounds, and return each suite's median round at full speed.
 
-    A suite without a round at full speed is measured again, up to `MORE` times as often.
+    A suite without a round at full speed is measured again, up to `MAX_ROUND_FACTOR` times as often.
 
     Args:
         names: suites; one that cannot run is skipped.
@@ -63,7 +63,7 @@ def measure_suites(
     speed = speed or Speed.warmed_up()
     found: dict[str, list[Timed[dict[str, Any]]]] = {name: [] for name in names}
     begun, longest_s = perf_counter(), 0.0
-    for number in range(MORE * rounds):
+    for number in range(MAX_ROUND_FACTOR * rounds):
         left = [name for name in found if number < rounds or not speed.has(1, found[name])]
         round_begun = perf_counter()
         late = minutes is not None and round_begun - begun + longest_s > 60.0 * minutes
@@ -71,7 +71,7 @@ def measure_suites(
             break
         for index, name in enumerate(left):
             progress(min(number, rounds - 1) * len(names) + index, rounds * len(names), name)
-            often = VARYING * repeat if "mldsa" in name else repeat
+            often = ML_DSA_REPEAT_FACTOR * repeat if "mldsa" in name else repeat
             run = partial(
                 native.measure,
                 HandshakeId(suite=name),
@@ -108,13 +108,13 @@ def measure_primitives(
     progress: Callable[[int, int, str], None] = lambda done, total, name: None,
 ) -> list[Timing]:
     """Time primitives in rounds, each for a part of the seconds, and return each primitive's median time at
-    full speed. Rounds are added until the share `MOST` of the primitives has such a time.
+    full speed. Rounds are added until the share `MIN_FULL_SPEED_SHARE` of the primitives has such a time.
     """
     speed = speed or Speed.warmed_up()
     found: dict[Triple, list[Timed[Timing]]] = {}
-    for number in range(MORE * PRIMITIVE_ROUNDS):
+    for number in range(MAX_ROUND_FACTOR * PRIMITIVE_ROUNDS):
         full = sum(speed.has(1, rounds) for rounds in found.values())
-        if number >= PRIMITIVE_ROUNDS and full >= MOST * len(found):
+        if number >= PRIMITIVE_ROUNDS and full >= MIN_FULL_SPEED_SHARE * len(found):
             break
         loops_s: dict[str, list[float]] = {}
         before_s = speed.sample()

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from shakedown.errors import InputError
 from shakedown.native.scenario import Fleet
-from shakedown.prediction.bounds import most, simulated
+from shakedown.prediction.bounds import simulated, upper_bound
 from shakedown.prediction.capacity import capacity_row, limit
 from shakedown.prediction.library import announce
 from shakedown.prediction.predict import Row, each
@@ -34,31 +34,31 @@ CELLS_SHARE = 4
 REPLICATIONS = 10
 """Replications of each run. Each has a warm-up, which is long near saturation, so there are few."""
 
-FEW = 20_000
+FIRST_RUN_CLIENTS = 20_000
 """Number of clients of the first run at a rate. Servers and cells begin empty, so times grow during a run: if
 so few clients exceed the limit, more do too, and a rate beyond saturation needs no longer run.
 """
 
-CLEARLY = 2.0
+EXCESS_MARGINS = 2.0
 """Margins above the limit at which a run of few clients shows that the limit is exceeded; also the factor of
 the clients that may fail."""
 
-DOUBT = 0.2
+TRIED_PRECISION = 0.2
 """Relative precision of the next run at a rate."""
 
-SURE, CLOSER = 1.5, 0.1
+DECISIVE_MARGINS, CLOSE_PRECISION = 1.5, 0.1
 """Margins from the limit at which a run decides; nearer to it, the rate is simulated more precisely."""
 
 STEP = 1.01
 """The search ends when the highest rate within the limit and the lowest beyond it differ by this factor."""
 
-NEAR = 0.95
+START_SHARE = 0.95
 """The search begins at the formula's result times and divided by this factor."""
 
-LOWEST = 1e-3
+MIN_SATURATION_SHARE = 1e-3
 """Rates below this share of saturation count as zero."""
 
-MAY_FAIL = 0.01
+MAX_FAILED_SHARE = 0.01
 """Share of clients that may fail if the limit is for the mean."""
 
 PERCENTILES = (50.0, 90.0, 95.0, 99.0)
@@ -86,15 +86,15 @@ def simulated_capacity(
         accepted = ", ".join(f"{one:g}" for one in PERCENTILES)
         raise InputError(f"percentile is {percentile!r}; accepted where it is simulated: {accepted}")
 
-    asked = Fleet(
+    fleet = Fleet(
         arrivals="poisson:1/s", replications=REPLICATIONS, records=records, cells=cells, from_idle=from_idle
     )
-    settle(asked)
+    settle(fleet)
 
     def one(suite: str) -> SimulatedCapacity | FailedSimulatedCapacity:
         found = site.priced(suite, from_idle=from_idle)
         progress(found.trace.suite)
-        return _Search(found, within_s, percentile, site.server_workers, site.draws, asked).row()
+        return _Search(found, within_s, percentile, site.server_workers, site.draws, fleet).row()
 
     announce(site.library, suites)
     return each(suites, one, lambda row: convert(row, FailedSimulatedCapacity), site.names)
@@ -110,16 +110,16 @@ class _Search:
         percentile: float | None,
         workers: int,
         seed: int,
-        asked: Fleet,
+        fleet: Fleet,
     ) -> None:
         self.one, self.within_s, self.percentile = one, within_s, percentile
-        self.workers, self.seed, self.asked = workers, seed, asked
-        any_rate = self.settled(1.0, DOUBT)
+        self.workers, self.seed, self.fleet = workers, seed, fleet
+        any_rate = self.settled(1.0, TRIED_PRECISION)
         (self.client,) = at_least([Client(one)], any_rate)
         self.stands_on = stands_on(self.client, any_rate)
         self.after = after_handshake(self.client, any_rate)
         service_s = mean_work_s([self.client], any_rate)
-        self.cells_limit: CellLimit | None = None if asked.cells is None else cell_limit(one, asked.cells)
+        self.cells_limit: CellLimit | None = None if fleet.cells is None else cell_limit(one, fleet.cells)
         limits = [workers / service_s] if service_s > 0.0 else []
         if self.cells_limit is not None:
             limits.append(self.cells_limit.rate_per_s)
@@ -129,8 +129,8 @@ class _Search:
         # With records or cells, the formula only gives the start of the search.
         handshake_s = self.client.full.work.server.with_connection.mean
         share = handshake_s / service_s if service_s > 0.0 else 1.0
-        self.modelled = modelled if asked.records is None and asked.cells is None else None
-        self.most_per_s = 0.0  # upper bound of the rates within the limit
+        self.modelled = modelled if fleet.records is None and fleet.cells is None else None
+        self.upper_per_s = 0.0  # upper bound of the rates within the limit
         self.last: Simulated | None = None  # of the rate tried last
         self.modelled_per_s: float = (found["estimate"] or found["upper"] or 0.0) * share
         if self.cells_limit is not None:
@@ -140,10 +140,10 @@ class _Search:
         """The parameters of the simulation at a rate."""
         events = MAX_EVENTS if precision <= PRECISION else MAX_EVENTS_TRIED
         fleet = replace(
-            self.asked,
+            self.fleet,
             arrivals=f"poisson:{rate_per_s:.6g}/s",
             precision=precision,
-            max_events=events if self.asked.cells is None else events // CELLS_SHARE,
+            max_events=events if self.fleet.cells is None else events // CELLS_SHARE,
         )
         return settle(fleet)
 
@@ -151,35 +151,39 @@ class _Search:
         self.last = run(Job(self.one, None, settled, self.workers, self.seed))
         return self.last
 
-    def breaks(self, rate_per_s: float) -> bool:
+    def exceeds_limit(self, rate_per_s: float) -> bool:
         """Whether few clients at a rate show that the limit is exceeded."""
-        settled = self.settled(rate_per_s, DOUBT)
-        few = replace(settled.fleet, clients=min(FEW, settled.clients), max_events=None)
+        settled = self.settled(rate_per_s, TRIED_PRECISION)
+        few = replace(settled.fleet, clients=min(FIRST_RUN_CLIENTS, settled.clients), max_events=None)
         found = self.at(settle(few))
-        value_s, margin_s = self.promised(found)
-        late = value_s - CLEARLY * margin_s > self.within_s
-        return late or sum(found.failed.values()) > CLEARLY * self.may_fail * found.clients
+        value_s, margin_s = self.limited_figure(found)
+        late = value_s - EXCESS_MARGINS * margin_s > self.within_s
+        return late or sum(found.failed.values()) > EXCESS_MARGINS * self.max_failed_share * found.clients
 
     @property
-    def may_fail(self) -> float:
-        return MAY_FAIL if self.percentile is None else 1.0 - self.percentile / 100.0
+    def max_failed_share(self) -> float:
+        return MAX_FAILED_SHARE if self.percentile is None else 1.0 - self.percentile / 100.0
 
-    def keeps(self, rate_per_s: float, precision: float = DOUBT) -> Simulated | None:
+    def within_limit(self, rate_per_s: float, precision: float = TRIED_PRECISION) -> Simulated | None:
         """The fleet at a rate, if its whole interval is within the limit; None if it may exceed it."""
-        if precision > PRECISION and self.breaks(rate_per_s):
+        if precision > PRECISION and self.exceeds_limit(rate_per_s):
             return None
         while True:
             found = self.at(self.settled(rate_per_s, precision))
-            value_s, margin_s = self.promised(found)
+            value_s, margin_s = self.limited_figure(found)
             off = (self.within_s - value_s) / margin_s if margin_s > 0.0 else math.inf
             known = found.precision is not None and found.precision.is_settled
             # A run that is not settled now would not be with the same events and a higher precision.
-            if not known or abs(off) > SURE or min(precision, self.reached(found)) <= CLOSER:
+            if (
+                not known
+                or abs(off) > DECISIVE_MARGINS
+                or min(precision, self.reached(found)) <= CLOSE_PRECISION
+            ):
                 break
-            precision = CLOSER
+            precision = CLOSE_PRECISION
         failed = sum(found.failed.values()) / found.clients
-        kept = known and value_s + margin_s <= self.within_s and failed <= self.may_fail
-        return found if kept else None
+        is_within = known and value_s + margin_s <= self.within_s and failed <= self.max_failed_share
+        return found if is_within else None
 
     @staticmethod
     def reached(found: Simulated) -> float:
@@ -187,7 +191,7 @@ class _Search:
         known = found.precision
         return math.inf if known is None or known.reached is None or not known.is_met else known.reached
 
-    def promised(self, found: Simulated) -> tuple[float, float]:
+    def limited_figure(self, found: Simulated) -> tuple[float, float]:
         """The limited figure and half the width of its 95 % interval."""
         spread = found.ready_s
         if self.percentile is None:
@@ -201,31 +205,31 @@ class _Search:
         if self.limit_per_s is None:
             return None, None
         # Nearer to saturation no run of acceptable length can decide whether the limit is met.
-        low_per_s, high_per_s = LOWEST * self.limit_per_s, self.limit_per_s / STEP
+        low_per_s, high_per_s = MIN_SATURATION_SHARE * self.limit_per_s, self.limit_per_s / STEP
         found: Simulated | None = None
         # The formula is seldom far off: begin on both sides of its result.
-        for guess in (NEAR * self.modelled_per_s, self.modelled_per_s / NEAR):
+        for guess in (START_SHARE * self.modelled_per_s, self.modelled_per_s / START_SHARE):
             if low_per_s < guess < high_per_s:
-                tried = self.keeps(guess)
+                tried = self.within_limit(guess)
                 low_per_s, high_per_s = (low_per_s, guess) if tried is None else (guess, high_per_s)
                 found = tried or found
         if found is None:
-            found = self.keeps(low_per_s)
+            found = self.within_limit(low_per_s)
             if found is None:
                 return 0.0, self.last
         while high_per_s > low_per_s * STEP:
             # With a loose limit the result lies near saturation: search there first.
             far = low_per_s < high_per_s / 4
             middle = math.sqrt(low_per_s * high_per_s) if far else (low_per_s + high_per_s) / 2
-            tried = self.keeps(middle)
+            tried = self.within_limit(middle)
             if tried is None:
                 high_per_s = middle
             else:
                 low_per_s, found = middle, tried
-        self.most_per_s = high_per_s * STEP
+        self.upper_per_s = high_per_s * STEP
         # The result has the precision of any steady load; if a run does not reach it, steps get longer.
         step = STEP
-        while (found := self.keeps(low_per_s, PRECISION)) is None:
+        while (found := self.within_limit(low_per_s, PRECISION)) is None:
             low_per_s, step = low_per_s / step, step * step
         return low_per_s, found
 
@@ -234,7 +238,7 @@ class _Search:
         parts = [self.one.client, self.one.server, *self.after]
         basis = known_basis(parts)
         if missing := missing_of(parts):
-            return most(self.most_per_s if rate_per_s else rate_per_s, basis, missing)
+            return upper_bound(self.upper_per_s if rate_per_s else rate_per_s, basis, missing)
         return simulated(rate_per_s, basis)
 
     def row(self) -> SimulatedCapacity:
@@ -246,10 +250,10 @@ class _Search:
             "within_s": self.within_s,
             "percentile": self.percentile,
             "workers": self.workers,
-            "cells": self.asked.cells,
+            "cells": self.fleet.cells,
             "cells_limit_per_s": None if self.cells_limit is None else self.cells_limit.rate_per_s,
             "cells_limit_of": None if self.cells_limit is None else self.cells_limit.of,
-            "from_idle": self.asked.from_idle,
+            "from_idle": self.fleet.from_idle,
             "rate_per_s": None if rate_per_s is None else self.bounds(rate_per_s),
             "utilisation": None if found is None else found.utilisation.estimate,
             "ready_s": None if found is None else builtins(found.ready_s),

@@ -37,7 +37,7 @@ the precision determines the number of clients. More replications make the width
 certain.
 """
 
-LEAST_EACH = 100
+MIN_REPLICATION_CLIENTS = 100
 """Minimum number of clients in a replication; with fewer, it would hardly reach a steady state."""
 
 WARMUP = 0.25
@@ -245,7 +245,7 @@ def _clients(fleet: Fleet, arrivals: Arrivals, records: Records | None) -> int:
             # events.
             enough = (MAX_EVENTS if fleet.max_events is None else fleet.max_events) // (4 * records.count)
             enough -= enough % (fleet.replications or REPLICATIONS_TO_PRECISION)
-            return max(REPLICATIONS_TO_PRECISION * LEAST_EACH, min(DEFAULT_CLIENTS, enough))
+            return max(REPLICATIONS_TO_PRECISION * MIN_REPLICATION_CLIENTS, min(DEFAULT_CLIENTS, enough))
         return given or (DEFAULT_CLIENTS if arrivals.steady else DEFAULT_STORM_CLIENTS)
     there = len(arrivals.at_s)
     if given not in (None, there):
@@ -260,7 +260,7 @@ def _replications(fleet: Fleet, arrivals: Arrivals, clients: int) -> int:
     if given is None:
         if fleet.clients is None and arrivals.steady:
             return REPLICATIONS_TO_PRECISION
-        enough = clients >= REPLICATIONS * LEAST_EACH and clients % REPLICATIONS == 0
+        enough = clients >= REPLICATIONS * MIN_REPLICATION_CLIENTS and clients % REPLICATIONS == 0
         return REPLICATIONS if arrivals.steady and enough else 1
     if not 1 <= given <= MAX_REPLICATIONS:
         raise InputError(f"replications is {given}; accepted: a whole number from 1 to {MAX_REPLICATIONS:,}")
