@@ -14,9 +14,9 @@ How a case is measured; this was written before any figure of it was taken:
    `shakedown.prediction.processor_speed`: a fixed loop took at most 1.1 times the lower decile of its times.
    The same rule chooses every part of the profile. It depends on the loop alone, not on the server. Loads in
    which a server's first thread slept more often than once in five connections do not count either.
-3. A case is loaded until `ENOUGH` loads count, at most `LIMIT` times, in each of two passes; the profile is
-   measured between the passes. The figure is the median of the loads that count. Where there are not enough,
-   those with the fastest loops count, and the table marks the case (*).
+3. A case is loaded until `MIN_LOADS` loads count, at most `MAX_LOADS` times, in each of two passes; the
+   profile is measured between the passes. The figure is the median of the loads that count. Where there are
+   not enough, those with the fastest loops count, and the table marks the case (*).
 4. A prediction is that of `predict` for the server's software: handshake, tickets and connection. Its rules
    were made with nginx. HAProxy and Go, whose profiles have factors to nginx and OpenSSL, are reported apart.
    Go is predicted twice: by its profile, and by one with the multiples of `bench.library_calls` for this
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from shakedown.profiles.device import Device
 
 PASSES = 2
-ENOUGH, LIMIT = 3, 8
+MIN_LOADS, MAX_LOADS = 3, 8
 """Valid loads of a case that each pass needs, and the number of loads after which it ends without them."""
 SECONDS, LONG_SECONDS = 0.6, 1.5
 """Duration of a load, and of one with RSA keys whose operations take milliseconds."""
@@ -56,13 +56,13 @@ BEGINNING_S = 0.02
 CLIENTS = 16
 MAX_SLEEPS = 0.2
 """Maximum of sleeps per connection: a server that is woken for each message needs 1.5 times the CPU time."""
-PROFILE_ROUNDS, EACH = 5, 10
+PROFILE_ROUNDS, PROFILE_REPEAT = 5, 10
 """Rounds of the profile, and handshakes of each suite in one."""
 TOLERANCE = 1.15
 KEYS = ("p256", "p384", "rsa2048", "rsa3072", "rsa4096", "ed25519")
-NEWER = ", OpenSSL 3.5"
-HERE = ", its library measured here"
-RUNS = (*SERVERS, f"nginx{NEWER}", f"haproxy{NEWER}")
+NEWER_OPENSSL = ", OpenSSL 3.5"
+LIBRARY_MEASURED = ", its library measured here"
+RUNS = (*SERVERS, f"nginx{NEWER_OPENSSL}", f"haproxy{NEWER_OPENSSL}")
 """The servers; two of them also run with the newer OpenSSL."""
 
 
@@ -90,7 +90,7 @@ class Case:
         """Whether a server runs it; the newer OpenSSL runs what the system's lacks, and one more case."""
         if run == "go":
             return not self.ids and "mldsa" not in self.suite  # Go resumes by ticket only
-        return self.newer or self.suite == CASES[0].suite if NEWER in run else not self.newer
+        return self.newer or self.suite == CASES[0].suite if NEWER_OPENSSL in run else not self.newer
 
     @property
     def seconds(self) -> float:
@@ -119,7 +119,7 @@ def _cases() -> Iterator[Case]:
 
 
 CASES = tuple(_cases())
-HOSTS = tuple(f"127.0.0.{number}" for number in range(2, 2 + LIMIT))
+HOSTS = tuple(f"127.0.0.{number}" for number in range(2, 2 + MAX_LOADS))
 """One address for each load of a pass: with a single one, a client would have too few ports."""
 
 
@@ -147,7 +147,7 @@ def profiles(beside: Speed) -> dict[bool, Device]:
     cost = connection_cost(speeds=Speeds(alone, beside))
     with busy_neighbours():
         timed = measure_primitives(0.1, speed=alone)
-        measured = measure_suites(names, rounds=PROFILE_ROUNDS, repeat=EACH, speed=alone)
+        measured = measure_suites(names, rounds=PROFILE_ROUNDS, repeat=PROFILE_REPEAT, speed=alone)
         other = measure_other("openssl", rare=False, alone=alone, beside=beside)
     for line in watch.warnings():
         sys.stdout.write(f"{line}\n")
@@ -170,14 +170,14 @@ def predict(case: Case, software: str, device: Device) -> Range:
 
 
 @dataclass(frozen=True)
-class Booked:
+class ServerUse:
     """A server's CPU time and sleeps per connection."""
 
     each_s: float
     sleeps: float
 
 
-def booked(server: Server, case: Case, host: str, speed: Speed) -> Timed[Booked]:
+def server_use(server: Server, case: Case, host: str, speed: Speed) -> Timed[ServerUse]:
     """Load a server from the other core, while busy-looping processes take most of the server's core.
 
     Clients that resume have sessions from a full handshake each, which is not counted.
@@ -218,13 +218,13 @@ def booked(server: Server, case: Case, host: str, speed: Speed) -> Timed[Booked]
     completed, ran_s, slept = (more - less for more, less in zip(timed.found, first, strict=True))
     if completed <= 0:
         raise UnavailableError(f"{case.suite}: {completed:g} connections in {case.seconds} s")
-    return Timed(Booked(ran_s / completed, max(slept, 0) / completed), timed.loop_s)
+    return Timed(ServerUse(ran_s / completed, max(slept, 0) / completed), timed.loop_s)
 
 
-Loads = list[Timed[Booked]]
+Loads = list[Timed[ServerUse]]
 
 
-def awake(loads: Loads) -> Loads:
+def rarely_sleeping(loads: Loads) -> Loads:
     """The loads in which the server hardly slept."""
     return [one for one in loads if one.found.sleeps <= MAX_SLEEPS]
 
@@ -271,7 +271,7 @@ def compare() -> dict[str, list[Compared]]:
     )
     compared = {
         run: [
-            compared_case(case, run.removesuffix(NEWER), devices[NEWER in run], loads, speed)
+            compared_case(case, run.removesuffix(NEWER_OPENSSL), devices[NEWER_OPENSSL in run], loads, speed)
             for case, loads in cases.items()
         ]
         for run, cases in found.items()
@@ -282,7 +282,7 @@ def compare() -> dict[str, list[Compared]]:
             path = Path(folder) / "go.toml"
             path.write_text(library, encoding="utf-8")
             sys.stdout.write(library[library.index("[library]") :])
-            compared[f"go{HERE}"] = [
+            compared[f"go{LIBRARY_MEASURED}"] = [
                 compared_case(case, str(path), devices[False], loads, speed)
                 for case, loads in found["go"].items()
             ]
@@ -292,8 +292,8 @@ def compare() -> dict[str, list[Compared]]:
 def compared_case(case: Case, software: str, device: Device, loads: Loads, speed: Speed) -> Compared:
     """A case with its prediction for a server's software, and its measurement."""
     times_s = [Timed(one.found.each_s, one.loop_s) for one in loads]
-    each_s = speed.at_full(times_s, ENOUGH)
-    return Compared(case, predict(case, software, device), each_s, speed.has(ENOUGH, loads))
+    each_s = speed.at_full(times_s, MIN_LOADS)
+    return Compared(case, predict(case, software, device), each_s, speed.has(MIN_LOADS, loads))
 
 
 def load_all(run: str, found: dict[Case, Loads], speed: Speed, missing: dict[str, str]) -> None:
@@ -301,13 +301,13 @@ def load_all(run: str, found: dict[Case, Loads], speed: Speed, missing: dict[str
     cases = [case for case in CASES if case.goes_with(run)]
     kinds = sorted({(case.key, case.ids) for case in cases})
     try:
-        with serving(run.removesuffix(NEWER), kinds, HOSTS, newer=NEWER in run) as server:
+        with serving(run.removesuffix(NEWER_OPENSSL), kinds, HOSTS, newer=NEWER_OPENSSL in run) as server:
             for case in cases:
                 loads: Loads = []
                 try:
                     for host in HOSTS:
-                        loads += awake([booked(server, case, host, speed)])
-                        if speed.has(ENOUGH, loads):
+                        loads += rarely_sleeping([server_use(server, case, host, speed)])
+                        if speed.has(MIN_LOADS, loads):
                             break
                 except UnavailableError as error:
                     missing[run] = str(error)

@@ -37,7 +37,7 @@ BIANCHI, ABRAMSON, ROBERTS = "Bianchi 2000, eq. 7, 9, 13", "Abramson 1970", "Rob
 DENSITY = "3GPP TR 45.820, quoted by Sauter 2016"
 RCE, ERLANG, AUGUSTIN = "Wei, Bianchi and Cheng 2015", "Erlang 1917", "Augustin et al. 2016, not checked"
 
-DRAWN = "the same rules, drawn with NumPy"
+NUMPY_SIMULATION = "the same rules, drawn with NumPy"
 
 COARSE, FINE = (0.25, 0.05, 3.0), (0.05, 0.02, 1.0)
 """Tolerances of random access to the recursion and to drawn results: shares of collisions, of means, points
@@ -208,7 +208,7 @@ def random_access() -> Iterator[Row]:
             yield Row(TR, f"{place}: access delay, ms", delay_ms, delay, 0.05 * delay_ms)
         yield from _rows(RCE, place, contenders(lte.entry, at_s, span_s), access, opportunities, COARSE)
         if (devices, law) == (30_000, "beta"):
-            yield from _rows(DRAWN, place, drawn(lte.entry, at_s, 10), access, opportunities, FINE)
+            yield from _rows(NUMPY_SIMULATION, place, drawn(lte.entry, at_s, 10), access, opportunities, FINE)
     narrow = load_bearer("nb-iot").cell
     for devices in (500, 1_000, 3_000):
         at_s = times("beta", devices, 60.0)
@@ -218,7 +218,9 @@ def random_access() -> Iterator[Row]:
         opportunities = narrow.entry.preambles * 60.0 / narrow.entry.opportunity_s
         access["collisions"] /= REPLICATIONS
         yield from _rows(RCE, place, contenders(narrow.entry, at_s, 60.0), access, opportunities, COARSE)
-        yield from _rows(DRAWN, place, drawn(narrow.entry, at_s, REPLICATIONS), access, opportunities, FINE)
+        yield from _rows(
+            NUMPY_SIMULATION, place, drawn(narrow.entry, at_s, REPLICATIONS), access, opportunities, FINE
+        )
 
 
 def density() -> Iterator[Row]:
@@ -338,7 +340,9 @@ def carrier_sense() -> Iterator[Row]:
         )["access"]
         shares = (access["bytes"][0] / 127 / LISTENED, access["collided"] / access["transmissions"])
         for what, wanted, found in zip(("received", "collided"), expected, shares, strict=True):
-            yield Row(DRAWN, f"802.15.4, load {load:g}: {what}, %", 100.0 * wanted, 100.0 * found, 1.0)
+            yield Row(
+                NUMPY_SIMULATION, f"802.15.4, load {load:g}: {what}, %", 100.0 * wanted, 100.0 * found, 1.0
+            )
 
 
 def listened(spec: Aloha, frame_s: float, load: float) -> tuple[float, float]:

@@ -96,13 +96,13 @@ def others(sgsn: str, cards: list[Path], rate_per_s: float) -> Iterator[list[Fut
         thread.join()
 
 
-def virtually(asked: argparse.Namespace, kind: str, rate_per_s: float) -> dict[str, list[float]]:
+def virtually(options: argparse.Namespace, kind: str, rate_per_s: float) -> dict[str, list[float]]:
     """The same attaches in virtual time."""
     found = shakedown.attach(
         SUITE,
-        bearer=asked.bearer,
-        device=asked.device,
-        server_device=asked.device,
+        bearer=options.bearer,
+        device=options.device,
+        server_device=options.device,
         samples=True,
         attaching=shakedown.Attaching(
             attaches=VIRTUAL + 1,
@@ -124,8 +124,8 @@ def main() -> None:
     parser.add_argument("--alone", action="store_true", help="without others' attaches")
     parser.add_argument("--rate", type=float, default=100.0, help="others' attaches per second")
     parser.add_argument("--device", default="epyc-turin", help="what both sides are in virtual time")
-    asked = parser.parse_args()
-    if asked.kind == "resumed" and not asked.alone:
+    options = parser.parse_args()
+    if options.kind == "resumed" and not options.alone:
         parser.error("--kind resumed goes with --alone; accepted: full attaches among others'")
     with tempfile.TemporaryDirectory() as room:
         site, mobiles = Path(room) / "site", OTHERS + 1
@@ -134,23 +134,25 @@ def main() -> None:
         nodes = ("--listen", "127.0.0.1:0")
         with Process("hss", *nodes, "--register", str(site / "hss-20201.json")) as hss:
             serving = (*nodes, "--node", str(site / "sgsn-1.json"), "--hss", f"20201={hss.addresses[0]}")
-            columns = {"live, alone": alone(asked.bearer, serving, cards[0], asked.attaches, asked.kind)}
-            if not asked.alone:
+            columns = {
+                "live, alone": alone(options.bearer, serving, cards[0], options.attaches, options.kind)
+            }
+            if not options.alone:
                 with (
                     Process("sgsn", *serving, "--max-resumptions", "0") as sgsn,
-                    others(sgsn.addresses[0], cards[1:], asked.rate) as attaches,
+                    others(sgsn.addresses[0], cards[1:], options.rate) as attaches,
                 ):
-                    loaded = measured(asked.bearer, sgsn.addresses[0], cards[0], asked.attaches)
+                    loaded = measured(options.bearer, sgsn.addresses[0], cards[0], options.attaches)
                 # The SGSN does not distinguish SCRT of the mobile's own attaches from that of the others.
-                columns["live, others too"] = times(loaded["full"], asked.attaches)
+                columns["live, others too"] = times(loaded["full"], options.attaches)
                 failed = sum(not one.result() for one in attaches)
-                print(f"{len(attaches):,} attaches of others, {failed} failed, at {asked.rate:g}/s")
-    columns["virtual time, alone"] = virtually(asked, asked.kind, 0.0)
-    if not asked.alone:
-        columns["virtual time, others too"] = virtually(asked, asked.kind, asked.rate)
+                print(f"{len(attaches):,} attaches of others, {failed} failed, at {options.rate:g}/s")
+    columns["virtual time, alone"] = virtually(options, options.kind, 0.0)
+    if not options.alone:
+        columns["virtual time, others too"] = virtually(options, options.kind, options.rate)
     print(
-        f"{asked.bearer}: medians in s, sample standard deviations in brackets, of {asked.attaches} "
-        f"{asked.kind} attaches live and {VIRTUAL:,} in virtual time"
+        f"{options.bearer}: medians in s, sample standard deviations in brackets, of {options.attaches} "
+        f"{options.kind} attaches live and {VIRTUAL:,} in virtual time"
     )
     print("| time | " + " | ".join(columns) + " |")
     print("| --- |" + " ---: |" * len(columns))

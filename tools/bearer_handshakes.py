@@ -107,8 +107,8 @@ def start(bearer: str | Path, capture: Path, server: str, seed: int = 0) -> subp
 
 def packets_of(capture: Path, *fields: str, tshark: str = "tshark") -> list[list[str]]:
     """The given tshark fields of each TCP packet."""
-    asked = [part for field in fields for part in ("-e", field)]
-    command = [tshark, "-r", str(capture), "-Y", "tcp", "-T", "fields", *asked]
+    field_options = [part for field in fields for part in ("-e", field)]
+    command = [tshark, "-r", str(capture), "-Y", "tcp", "-T", "fields", *field_options]
     text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return [line.split("\t") for line in text.splitlines()]
 
@@ -191,9 +191,9 @@ def with_openssl(bearer: str, certificates: int, count: int, folder: Path) -> Me
     for number in range(count):
         capture = folder / f"{bearer}-{certificates}-{number}.pcap"
         with start(profile, capture, server) as process:
-            _, complaints = process.communicate(timeout=300)
-        if complaints:
-            raise RuntimeError(complaints)
+            _, errors = process.communicate(timeout=300)
+        if errors:
+            raise RuntimeError(errors)
         found.append(timed(capture, "tshark"))
         simulated.append(simulated_s(profile, openssl_messages(found[-1])))
     client_s = median(one.client_s for one in found)

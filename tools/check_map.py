@@ -70,7 +70,7 @@ def differences(heading: str, parts: dict[str, tuple[set[str], set[str]]], exact
     order = list(listed)
     for place, name in enumerate(order):
         for used in sorted(listed[name][1] & set(order[place:])):
-            yield f"{heading}: {name} may use {used}, which stands not above it"
+            yield f"{heading}: {name} may use {used}, which is not listed above it"
     for name in sorted(parts.keys() - listed.keys()):
         yield f"{heading}: {name} is not on the map"
     for name in sorted(listed.keys() - parts.keys()):

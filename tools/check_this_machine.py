@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 PAGE = Path(__file__).parent.parent / "docs" / "validation" / "prediction-check.md"
 
 WORST_TARGET = 0.15
-ROUNDS, EACH = 20, 5
+ROUNDS, REPEAT = 20, 5
 """Rounds, and handshakes of each suite in one: of many short rounds some are not slowed by other programs."""
 
 CHECKED = (
@@ -125,7 +125,7 @@ def measured(minutes: float | None, rounds: int, seconds: float) -> list[Check]:
         if done % len(others) == 0:
             print(f"{done}/{total} {name}", file=sys.stderr)
 
-    together = measure_suites([*wanted, *others], rounds=rounds, repeat=EACH, minutes=minutes, progress=say)
+    together = measure_suites([*wanted, *others], rounds=rounds, repeat=REPEAT, minutes=minutes, progress=say)
     chosen = set(wanted)
     return check(
         timed,

@@ -41,14 +41,14 @@ from shakedown.schema.comparison import Compared, Comparison, Method
 SUITES = ("tls1.2/ecdhe_rsa+x25519/rsa2048/server", "tls1.3/x25519/p256/server")
 SLOWER = (0.01, 0.05, 0.1)
 """Relative slowdowns of a primitive."""
-AGAIN = 10
+SELF_COMPARISONS = 10
 """Comparisons of one build with itself."""
 CHECKS = 30
 MORE_INSTRUCTIONS = 0.002
 
 HANDSHAKE = Handshake(SUITES[0], "openssl", "openssl", "bare", "generated")
 SIGN = Figure("time", "server", "server", "ServerKeyExchange", operation="sign rsa rsa2048")
-DRAWN = (
+SIMULATED_FIGURES = (
     *(Figure("time", side) for side in ("client", "server")),
     *(
         Figure("time", side, "server", message)
@@ -122,8 +122,8 @@ def simulated_pairs(
     is_after = np.array(
         [[[letter == "B" for letter in ORDERS[(n + r) % 2]] for r in range(ROUNDS)] for n in range(blocks)]
     )[..., None]
-    processes = random.normal(0, noise, (2, blocks, 1, 1, len(DRAWN)))
-    readings = random.normal(0, noise, (blocks, ROUNDS, 4, len(DRAWN))) + np.log(pace)
+    processes = random.normal(0, noise, (2, blocks, 1, 1, len(SIMULATED_FIGURES)))
+    readings = random.normal(0, noise, (blocks, ROUNDS, 4, len(SIMULATED_FIGURES))) + np.log(pace)
     readings = readings + np.where(is_after, processes[1], processes[0])
     # As in Block.difference: the median over rounds of the difference of each round's readings.
     rounds = np.where(is_after, readings, -readings).sum(axis=2) / 2
@@ -135,7 +135,7 @@ def simulated_runs(
     random: np.random.Generator, *, noise: float, slower: float = 1.0, runs: int = MIN_RUNS
 ) -> Comparison:
     """A simulated `compare` of two folders with so many runs, which differ by `noise` (sd)."""
-    before, after = random.normal(0, noise, (2, runs, len(DRAWN)))
+    before, after = random.normal(0, noise, (2, runs, len(SIMULATED_FIGURES)))
     after = after + _changes(slower)
     return _simulated(
         lambda at: {"groups": (tuple(map(float, before[:, at])), tuple(map(float, after[:, at])))}
@@ -143,12 +143,15 @@ def simulated_runs(
 
 
 def _changes(slower: float) -> NDArray[np.float64]:
-    return np.array([np.log(slower) if figure == SIGN else 0.0 for figure in DRAWN])
+    return np.array([np.log(slower) if figure == SIGN else 0.0 for figure in SIMULATED_FIGURES])
 
 
 def _simulated(drawn: Callable[[int], Mapping[str, Any]]) -> Comparison:
     one = Readings("us", 10.0)
-    every = [Pair((HANDSHAKE, HANDSHAKE), figure, one, one, **drawn(at)) for at, figure in enumerate(DRAWN)]
+    every = [
+        Pair((HANDSHAKE, HANDSHAKE), figure, one, one, **drawn(at))
+        for at, figure in enumerate(SIMULATED_FIGURES)
+    ]
     return comparison("a", "b", every, Method())
 
 
@@ -159,7 +162,7 @@ def simulated(count: int, seed: int, row: Sequence[str] | None = None) -> Iterat
         (f"{DEFAULT_BLOCKS} blocks", simulated_pairs),
         (f"{MIN_RUNS} runs of each", simulated_runs),
     )
-    yield f"| design | noise | change of one of {len(DRAWN)} | {HEAD} | found and named |"
+    yield f"| design | noise | change of one of {len(SIMULATED_FIGURES)} | {HEAD} | found and named |"
     yield f"| --- | ---: | ---: | {RULE} | ---: |"
     for name, draw in designs:
         for noise, change in product((0.002, 0.005, 0.02), (0.0, 0.01, 0.02, 0.05)):
@@ -204,10 +207,10 @@ def real_pairs() -> Iterator[str]:
     every: dict[str, list[tuple[list[Block], str | None]]] = {}
     for suite in SUITES:
         measured = every.setdefault(suite, [])
-        for number in range(AGAIN):
+        for number in range(SELF_COMPARISONS):
             one = pairs.condition(suite)
             measured.append(pairs.measured_blocks(one, one, DEFAULT_BLOCKS, lambda done, label: None))
-            print(f"{number + 1} of {AGAIN}: {suite}", file=sys.stderr)
+            print(f"{number + 1} of {SELF_COMPARISONS}: {suite}", file=sys.stderr)
         yield from pair_rows(suite, measured)
     yield ""
     yield from run_rows(every)
@@ -317,7 +320,7 @@ def counts() -> Iterator[str]:
     yield "| --- | ---: | ---: | ---: |"
     for stack, suite in suites:
         options = {"client_stack": stack, "server_stack": stack}
-        found = [counted.count_instructions(suite, options) for _ in range(AGAIN)]
+        found = [counted.count_instructions(suite, options) for _ in range(SELF_COMPARISONS)]
         print(f"{stack}: counted", file=sys.stderr)
         whole = [[one.client.median for one in found], [one.server.median for one in found]]
         parts = [

@@ -40,7 +40,7 @@ SUITES = (
 )
 LOSSES = (0.0, 0.005, 0.02, 0.05, 0.1)
 DEVICES = ("phone", "cortex-m4", "server")
-NEAR, DEVIATIONS, PERCENTILE_CLIENTS = 0.03, 5.0, 1000
+RELATIVE_TOLERANCE, MAX_DEVIATIONS, PERCENTILE_CLIENTS = 0.03, 5.0, 1000
 """The rule, and the minimum of clients for percentiles of a replay."""
 SLOWEST_BPS = 1000.0
 """Slower bearers do not support TCP."""
@@ -119,14 +119,16 @@ def disagreements(case: Case, clients: int) -> list[str]:
     for what, ours, theirs in zip(("ready", "done"), unloaded, (fleet.ready_s, fleet.done_s), strict=True):
         if theirs.mean is None:
             continue
-        error_s = DEVIATIONS * ours.sd * (1.0 / clients + 1.0 / PERCENTILE_CLIENTS) ** 0.5
-        if abs(ours.mean - theirs.mean) > NEAR * theirs.mean + error_s:
+        error_s = MAX_DEVIATIONS * ours.sd * (1.0 / clients + 1.0 / PERCENTILE_CLIENTS) ** 0.5
+        if abs(ours.mean - theirs.mean) > RELATIVE_TOLERANCE * theirs.mean + error_s:
             wrong.append(f"{what} mean: {ours.mean:.4g} and {theirs.mean:.4g} s")
         for share, name in ((0.5, "p50"), (0.95, "p95"), (0.99, "p99")):
             other_s = getattr(theirs, name)
-            chance = DEVIATIONS * (share * (1.0 - share) * (1.0 / clients + 1.0 / PERCENTILE_CLIENTS)) ** 0.5
+            chance = (
+                MAX_DEVIATIONS * (share * (1.0 - share) * (1.0 / clients + 1.0 / PERCENTILE_CLIENTS)) ** 0.5
+            )
             low_s, high_s = ours.quantile(max(0.0, share - chance)), ours.quantile(min(1.0, share + chance))
-            if not (1.0 - NEAR) * low_s <= other_s <= (1.0 + NEAR) * high_s:
+            if not (1.0 - RELATIVE_TOLERANCE) * low_s <= other_s <= (1.0 + RELATIVE_TOLERANCE) * high_s:
                 wrong.append(f"{what} {name}: {ours.quantile(share):.4g} and {other_s:.4g} s")
     return wrong
 

@@ -22,7 +22,7 @@ from shakedown.papers.write import MEASURED, write
 
 FOLDER = Path(__file__).parent.parent / "docs" / "papers"
 ROUNDS = 20
-EACH = 10
+REPEAT = 10
 """Handshakes of each suite in a round."""
 
 
@@ -33,7 +33,7 @@ def main() -> None:
     parser.add_argument(
         "--rounds", type=int, default=ROUNDS, help=f"rounds of measuring; {ROUNDS} if not given"
     )
-    parser.add_argument("--each", type=int, default=EACH, help=f"handshakes a round; {EACH} if not given")
+    parser.add_argument("--each", type=int, default=REPEAT, help=f"handshakes a round; {REPEAT} if not given")
     parser.add_argument("--minutes", type=float, help="begin no round that would end later")
     parser.add_argument("--into", type=Path, default=FOLDER, help="where to write; docs/papers if not given")
     chosen = parser.parse_args()
@@ -41,14 +41,19 @@ def main() -> None:
     record = chosen.into / MEASURED
     if not chosen.keep:
 
-        def kept(found: replication.Replication) -> None:
+        def on_round(found: replication.Replication) -> None:
             replication.save(found, record)
             print(f"round {len(found.rounds)}, {found.seconds:.0f} s", file=sys.stderr)
 
         suites = dict.fromkeys(suite for name in papers.MODULES for suite in papers.find(name).suites)
         bulk = dict.fromkeys(bulk for name in papers.MODULES for bulk in papers.find(name).transfers)
         replication.measure(
-            suites, chosen.rounds * chosen.each, bulk, rounds=chosen.rounds, minutes=chosen.minutes, kept=kept
+            suites,
+            chosen.rounds * chosen.each,
+            bulk,
+            rounds=chosen.rounds,
+            minutes=chosen.minutes,
+            on_round=on_round,
         )
     # From the saved file, so that the pages are the same whenever they are made from it.
     done = papers.reproduce([papers.ALL], measured=replication.load(record))

@@ -47,10 +47,10 @@ from tools.queue_waits import (
     Pairs,
     close_behind,
     first_wait_s,
-    imitated_s,
     later,
     pairs,
     replayed_s,
+    simulated_wait_s,
 )
 from tools.queue_waits import handshakes as handshakes_of
 from tools.queue_waits import messages as messages_of
@@ -70,11 +70,11 @@ QUIET_UTILISATION = 0.02
 WARM_UP = 100
 MESSAGES = 2
 """Messages of a handshake that the server receives."""
-IMITATED = 60_000
+SIMULATED_HANDSHAKES = 60_000
 """Handshakes of a simulated server."""
 MAX_BETWEEN = 4.0
 """Longest time of a client between two messages, as a multiple of the median."""
-MAX_TAKEN_AWAY = 0.003
+MAX_CONTENDED_SHARE = 0.003
 """Share of a batch's time in which other programs may use the server's processor; else it is repeated."""
 MAX_LATE_S = 0.01
 """The longest lateness of a start."""
@@ -160,14 +160,14 @@ class Run:
 
     Attributes:
         traces: of all messages except those with which the generator checks that the server responds.
-        taken_away: share of the time in which the server's thread was ready but not running, or the machine
-            was not running.
+        contended_share: share of the time in which the server's thread was ready but not running, or the
+            machine was not running.
         most_late_s: the longest lateness of the generator's starts.
         client_work_s: the work of a handshake on the generator's processor.
     """
 
     traces: QueueTraces
-    taken_away: float
+    contended_share: float
     failed: int
     most_late_s: float
     client_work_s: float
@@ -175,7 +175,7 @@ class Run:
     @property
     def is_calm(self) -> bool:
         """Whether other programs disturbed neither side; a late generator sends a burst."""
-        return self.taken_away <= MAX_TAKEN_AWAY and self.most_late_s <= MAX_LATE_S
+        return self.contended_share <= MAX_CONTENDED_SHARE and self.most_late_s <= MAX_LATE_S
 
 
 def _not_running_s() -> float:
@@ -203,10 +203,10 @@ def load(suite: str, server: serving.Server, rate_per_s: float, starts: int, see
     began_s, before_s = time.monotonic(), _not_running_s()
     with placed(processors()[1:]):
         outcome = load_generator.load(config, suite, {})
-    taken_away = (_not_running_s() - before_s) / (time.monotonic() - began_s)
+    contended_share = (_not_running_s() - before_s) / (time.monotonic() - began_s)
     return Run(
         later(server.take_queue_traces(), MESSAGES),
-        taken_away,
+        contended_share,
         outcome.failed_count,
         float(outcome.start_lateness_s.max or 0.0),
         float(outcome.generator_cpu_s or 0.0) / max(1, outcome.completed),
@@ -238,7 +238,7 @@ def check(
             while len(runs) < 2 * batches and sum(one.is_calm for one in runs) < batches:
                 number = len(runs) + 1
                 runs.append(run(asked / busy_s, starts, 1000 * number + round(100 * asked)))
-            calmest = sorted(runs, key=lambda one: (not one.is_calm, one.taken_away))[:batches]
+            calmest = sorted(runs, key=lambda one: (not one.is_calm, one.contended_share))[:batches]
             busy_s = _busy_s(calmest[0])
             yield result(suite, asked, calmest, len(runs) - batches, between_s)
 
@@ -271,11 +271,15 @@ def result(suite: str, asked: float, runs: Sequence[Run], discarded: int, betwee
         np.concatenate([one.second_s for one in found]),
         np.resize(between_s, sum(len(one.first_s) for one in found)),
     )
-    imitated = [
-        ByMessage(*imitated_s(ideal, rate_per_s, IMITATED, round(100 * asked), client_work_s=work_s))
+    simulated = [
+        ByMessage(
+            *simulated_wait_s(
+                ideal, rate_per_s, SIMULATED_HANDSHAKES, round(100 * asked), client_work_s=work_s
+            )
+        )
         for work_s in (0.0, client_work_s)
     ]
-    heels = [close_behind(run.traces, client_work_s) for run in runs]
+    close_shares = [close_behind(run.traces, client_work_s) for run in runs]
     replayed = [
         replayed_s(run.traces.arrived_s, one.service_s) for run, one in zip(runs, by_message, strict=True)
     ]
@@ -305,10 +309,10 @@ def result(suite: str, asked: float, runs: Sequence[Run], discarded: int, betwee
         handshake=compared(by_handshake),
         first=compare(live_s, counts, float(np.average(first_s, weights=counts)), utilisation),
         replayed=ByMessage(float(again_s[is_first].mean()), float(again_s[~is_first].mean())),
-        imitated=imitated[0],
-        imitated_one_client=imitated[1],
-        close=mean([share for share, _ in heels]),
-        poisson_close=mean([share for _, share in heels]),
+        imitated=simulated[0],
+        imitated_one_client=simulated[1],
+        close=mean([share for share, _ in close_shares]),
+        poisson_close=mean([share for _, share in close_shares]),
     )
 
 

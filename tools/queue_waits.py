@@ -142,7 +142,7 @@ def pairs(traces: QueueTraces) -> Pairs:
     return Pairs(service_s[one], service_s[other], between_s)
 
 
-def imitated_s(
+def simulated_wait_s(
     found: Pairs, rate_per_s: float, count: int, seed: int, *, client_work_s: float = 0.0
 ) -> tuple[float, float]:
     """Mean waits of first and of second messages in a simulated server.

@@ -30,7 +30,7 @@ from live.serve.serving import Running, client_context, read_all, serving
 
 DEFAULT_S = 600.0
 REPORT_EVERY_S = 5.0
-HOSTILE = 2
+HOSTILE_CLIENTS = 2
 FLOOD = 10_000
 """Half-open clients of a flood, limited by the number of descriptors; a flood ends before the next begins."""
 FLOOD_EVERY_S = 20.0
@@ -60,7 +60,7 @@ class Clients:
         self.name = self.suite.partition("/")[0]
         self.threads = [
             *(threading.Thread(target=self.honest) for _ in range(self.honest_clients)),
-            *(threading.Thread(target=self.hostile, args=(seed,)) for seed in range(HOSTILE)),
+            *(threading.Thread(target=self.hostile, args=(seed,)) for seed in range(HOSTILE_CLIENTS)),
             threading.Thread(target=self.flood),
         ]
 

@@ -33,7 +33,7 @@ REPLICATIONS = 10
 ONE_WAY_S = 0.391
 """One-way delay of the thesis's CSD line."""
 
-APART = 20.0
+CLIENT_TIME_RANGE = 20.0
 """Range of the clients' own times in the first simulation, in busy periods of the server."""
 
 
@@ -79,7 +79,7 @@ def simulate(thesis: Thesis, curve: Curve, load: float) -> Point:
         curve,
         load,
         float(model.wait_s(load / model.first_s)),
-        _handshake_waits_s(thesis, curve, load / work_s, load, APART * work_s / (1.0 - load)),
+        _handshake_waits_s(thesis, curve, load / work_s, load, CLIENT_TIME_RANGE * work_s / (1.0 - load)),
         _handshake_waits_s(thesis, curve, load / work_s, load, 0.0),
     )
 

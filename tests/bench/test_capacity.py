@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from bench.capacity import CASES, RUNS, Booked, Compared, awake, table
+from bench.capacity import CASES, RUNS, Compared, ServerUse, rarely_sleeping, table
 
 from shakedown.models.ranges import Range
 from shakedown.prediction.processor_speed import Timed
 
 
 def test_loads_in_which_the_server_slept_do_not_count():
-    loads = [Timed(Booked(1e-3, sleeps), 1.0) for sleeps in (0.0, 0.5, 0.1)]
-    assert [one.found.sleeps for one in awake(loads)] == [0.0, 0.1]
+    loads = [Timed(ServerUse(1e-3, sleeps), 1.0) for sleeps in (0.0, 0.5, 0.1)]
+    assert [one.found.sleeps for one in rarely_sleeping(loads)] == [0.0, 0.1]
 
 
 def test_a_table_counts_what_is_near_and_what_is_in_the_range():

@@ -39,7 +39,7 @@ def test_a_queue_is_not_timed_unasked():
 
 
 def traces(arrived_s, service_s, *, handshake=None, delay_s=0.0, beside_s=0.0):
-    """Ways through a server that serves in turn, wakes up in `delay_s` and works `beside_s` after each."""
+    """The queue of a server that serves in turn, wakes up in `delay_s` and works `beside_s` after each."""
     taken_up, done, worked, free_s, sum_s = [], [], [], -math.inf, 0.0
     for at_s, work_s in zip(arrived_s, service_s, strict=True):
         taken_up.append(free_s if free_s > at_s else at_s + delay_s)
@@ -92,11 +92,11 @@ def test_messages_of_a_handshake_belong_together():
     assert both.between_s == pytest.approx([1.0, 1.0])
 
 
-def test_an_imitated_server_waits_as_the_formulas_say_where_they_hold():
+def test_a_simulated_server_waits_as_the_formulas_say_where_they_hold():
     """Second messages without work, which come at once, find what the first left behind."""
     nothing = np.zeros(1)
     first_only = queue_waits.Pairs(np.ones(1), nothing, nothing)
-    found_s = queue_waits.imitated_s(first_only, 0.5, 100_000, 1)
+    found_s = queue_waits.simulated_wait_s(first_only, 0.5, 100_000, 1)
     # M/D/1 at ρ = 0.5: first messages wait ρ / (2 (1 - ρ)), and leave ρ + ρ² / (2 (1 - ρ)) others behind.
     assert found_s == pytest.approx((0.5, 0.75), rel=0.06)
 
@@ -106,7 +106,7 @@ def test_where_hardly_anybody_waits_second_messages_that_have_the_work_wait_less
     first_s, second_s, between_s = 0.1, 1.0, 0.2
     pairs = queue_waits.Pairs(*(np.array([one]) for one in (first_s, second_s, between_s)))
     rate_per_s, apart_s = 0.01, first_s + between_s
-    found_s = queue_waits.imitated_s(pairs, rate_per_s, 100_000, 1)
+    found_s = queue_waits.simulated_wait_s(pairs, rate_per_s, 100_000, 1)
     wanted_s = (rate_per_s * (first_s**2 + second_s**2) / 2, rate_per_s * (second_s - apart_s / 2) * apart_s)
     assert found_s == pytest.approx(wanted_s, rel=0.15)
 
@@ -114,7 +114,7 @@ def test_where_hardly_anybody_waits_second_messages_that_have_the_work_wait_less
 @pytest.mark.parametrize(("first_s", "second_s"), [(0.1, 1.0), (1.0, 0.1), (0.5, 0.5)])
 def test_first_messages_wait_by_a_law_that_needs_no_poisson_process_of_second_ones(first_s, second_s):
     found = queue_waits.Pairs(*(np.array([one]) for one in (first_s, second_s, 0.3)))
-    wanted_s, second_wait_s = queue_waits.imitated_s(found, 0.6, 100_000, 1)
+    wanted_s, second_wait_s = queue_waits.simulated_wait_s(found, 0.6, 100_000, 1)
     law_s = queue_waits.first_wait_s(0.6, found.first_s, found.second_s, second_wait_s)
     assert law_s == pytest.approx(wanted_s, rel=0.06)
 
@@ -122,7 +122,7 @@ def test_first_messages_wait_by_a_law_that_needs_no_poisson_process_of_second_on
 def test_clients_that_share_a_processor_spread_the_work_out():
     heavy = queue_waits.Pairs(np.zeros(1), np.ones(1), 0.8 * np.ones(1))
     (_, apart_s), (_, shared_s) = (
-        queue_waits.imitated_s(heavy, 0.1, 30_000, 1, client_work_s=work_s) for work_s in (0.0, 0.8)
+        queue_waits.simulated_wait_s(heavy, 0.1, 30_000, 1, client_work_s=work_s) for work_s in (0.0, 0.8)
     )
     # Second messages, which have all the work, are at least 0.8 of it apart.
     assert 0.0 < shared_s < 0.7 * apart_s
@@ -133,12 +133,12 @@ def test_first_messages_that_a_shared_processor_holds_up_wait_behind_a_second_on
     first_s, second_s, work_s = 0.1, 1.0, 0.2
     pairs = queue_waits.Pairs(*(np.array([one]) for one in (first_s, second_s, work_s)))
     rate_per_s = 0.01
-    (found_s, _) = queue_waits.imitated_s(pairs, rate_per_s, 200_000, 1, client_work_s=work_s)
+    (found_s, _) = queue_waits.simulated_wait_s(pairs, rate_per_s, 200_000, 1, client_work_s=work_s)
     alone_s = rate_per_s * (first_s**2 + second_s**2) / 2
     assert found_s == pytest.approx(alone_s + rate_per_s * work_s * second_s, rel=0.1)
 
 
-def test_first_messages_at_the_heels_of_second_ones_are_counted():
+def test_first_messages_close_behind_second_ones_are_counted():
     # Handshake 7 begins 0.1 after the second message of 4; 9 does not.
     found = traces([0.0, 1.5, 1.6, 6.5, 9.0], [0.5, 1.0, 0.5, 2.0, 0.5], handshake=[4, 4, 7, 7, 9])
     share, by_chance = queue_waits.close_behind(found, 0.2)
