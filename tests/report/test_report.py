@@ -29,7 +29,7 @@ from shakedown.reporting.charts.timeline import timeline
 from shakedown.reporting.figures import time_us, times
 from shakedown.reporting.html.measured import time_section
 from shakedown.reporting.html.measured_findings import answer, findings
-from shakedown.reporting.html.page import SHORT, short_names
+from shakedown.reporting.html.page import MAX_NAME_LENGTH, short_names
 from shakedown.reporting.html.text import plain
 from shakedown.reporting.html.write import write_report
 from shakedown.results.folder import load_results
@@ -314,7 +314,7 @@ def test_names_are_short_and_different():
     }
     long = [f"tls1.0/dhe_dss+dh1024/dsa1024/{end}" for end in ("server", "mutual")] + ["tls1.2/psk"]
     cut = short_names(long)
-    assert all(len(one) <= SHORT for one in cut.values())
+    assert all(len(one) <= MAX_NAME_LENGTH for one in cut.values())
     assert len(set(cut.values())) == 3
     alike = [f"a/{'x' * 40}{number}{'y' * 40}/b" for number in range(3)] + ["other/c"]
     assert len(set(short_names(alike).values())) == 4

@@ -128,7 +128,7 @@ def _show_run(found: AttachRun, selection: Selection) -> None:
 
 def _show_groups(full: AttachGroup | None, resumed: AttachGroup | None, selection: Selection) -> None:
     from shakedown.reporting.columns.attaches import ATTACHES, attach_rows
-    from shakedown.reporting.columns.notes import too_few
+    from shakedown.reporting.columns.notes import missing_percentiles
 
     say = note if selection.csv else echo
     for name, one in (("full", full), ("resumed", resumed)):
@@ -136,7 +136,7 @@ def _show_groups(full: AttachGroup | None, resumed: AttachGroup | None, selectio
             size = one.handshake_bytes
             say(f"{one.attaches:,} {name}: {size.up:,.0f} bytes of TLS up, {size.down:,.0f} down")
     rows = list(attach_rows(full, resumed))
-    print_rows(ATTACHES, rows, selection, notes=lambda shown: too_few(rows, shown, "attaches"))
+    print_rows(ATTACHES, rows, selection, notes=lambda shown: missing_percentiles(rows, shown, "attaches"))
 
 
 @command.command("provision", epilog="Example: shakedown aka provision operators")

@@ -142,7 +142,7 @@ def _show(run: LoadRun, selection: Selection) -> None:
         print_json([run])
         return
     from shakedown.reporting.columns.live import SPENT, TIMES, spent_rows, time_rows
-    from shakedown.reporting.columns.notes import too_few
+    from shakedown.reporting.columns.notes import missing_percentiles
     from shakedown.reporting.terminal.live import background_lines, load_lines, time_spent_lines
 
     beside = [] if run.background is None else list(time_rows("background", run.background))
@@ -152,7 +152,12 @@ def _show(run: LoadRun, selection: Selection) -> None:
     for line in load_lines(run):
         echo(line)
     times = list(time_rows("load", run))
-    print_rows(TIMES, times, selection, notes=lambda shown: too_few([*times, *beside], shown, "connections"))
+    print_rows(
+        TIMES,
+        times,
+        selection,
+        notes=lambda shown: missing_percentiles([*times, *beside], shown, "connections"),
+    )
     if run.background is not None:
         for line in background_lines(run.background):
             echo(line)

@@ -243,8 +243,8 @@ def _pivot(name: str, rows: Sequence[Row]) -> str:
     words = "inputs" if inputs else f"{counted['agrees']} agree, {counted['differs']} differ"
     if counted[UNDECIDED]:
         words += f", {counted[UNDECIDED]} undecided"
-    if _stand_beside(rows):
-        words = f"printed and modern rerun, {_apart(rows)}"
+    if _only_without_verdict(rows):
+        words = f"printed and modern rerun, {_median_difference(rows)}"
     elif not inputs and counted["cannot be tested"]:
         words += f", {counted['cannot be tested']} inputs"
     reasons = list(dict.fromkeys(row.reason for row in rows))
@@ -257,12 +257,12 @@ def _pivot(name: str, rows: Sequence[Row]) -> str:
     return f"<details><summary>{title}</summary>\n\n{text}{markdown_table(head, body)}\n\n</details>"
 
 
-def _stand_beside(rows: Sequence[Row]) -> bool:
+def _only_without_verdict(rows: Sequence[Row]) -> bool:
     """Whether all rows have figures of other machines, without a verdict."""
     return all(row.verdict == UNTESTABLE and row.replication is not None for row in rows)
 
 
-def _apart(rows: Sequence[Row]) -> str:
+def _median_difference(rows: Sequence[Row]) -> str:
     """The median difference between the figures of a row."""
     distances = [abs(row.difference) for row in rows if row.difference is not None]
     units = {row.unit for row in rows}

@@ -192,7 +192,7 @@ class Replication:
 def summary(rounds: Sequence[Replication], missing: dict[str, str]) -> Replication:
     """The summary of several rounds: the minimum of each part."""
     whole = Replication(rounds[0].machine, rounds[0].date, missing=missing, rounds=list(rounds))
-    costs = [_least([one.costs[suite] for one in rounds]) for suite in rounds[0].costs]
+    costs = [_minimum([one.costs[suite] for one in rounds]) for suite in rounds[0].costs]
     whole.costs = {cost.suite: cost for cost in _pooled(costs)}
     for key, first in rounds[0].bulks.items():
         same = [one.bulks[key] for one in rounds]
@@ -202,7 +202,7 @@ def summary(rounds: Sequence[Replication], missing: dict[str, str]) -> Replicati
     return whole
 
 
-def _least(costs: Sequence[Cost]) -> Cost:
+def _minimum(costs: Sequence[Cost]) -> Cost:
     """The minimum of each part."""
     parts = []
     for same in zip(*(cost.parts for cost in costs), strict=True):
@@ -240,7 +240,7 @@ def _pooled(costs: Sequence[Cost]) -> list[Cost]:
 def summarise(measured: Measurement) -> Cost:
     """Reduce a measurement to the minimum of each part over its repetitions."""
     repetitions = len(measured.handshake.client_us.samples or ())
-    least = _least([_repetition(measured, number) for number in range(repetitions)])
+    least = _minimum([_repetition(measured, number) for number in range(repetitions)])
     return replace(least, parts=tuple(replace(one, us=round(one.us, 3)) for one in least.parts))
 
 
@@ -317,7 +317,7 @@ def measure(
     rounds: int = ROUNDS,
     minutes: float | None = None,
     progress: Callable[[int, str], None] | None = None,
-    kept: Callable[[Replication], None] | None = None,
+    on_round: Callable[[Replication], None] | None = None,
 ) -> Replication:
     """Measure suites on this machine; a suite that cannot run is listed as missing, with the reason.
 
@@ -328,7 +328,7 @@ def measure(
         rounds: number of times that every suite is measured, all suites in turn.
         minutes: begin no round that would end later, judged by the longest so far; the first always runs.
         progress: called with the number of ``rounds`` × suites done, and the suite's name.
-        kept: called after each round with all complete rounds so far.
+        on_round: called after each round with all complete rounds so far.
     """
     begun = perf_counter()
     wanted = list(dict.fromkeys(suites))
@@ -359,8 +359,8 @@ def measure(
         longest_s = max(longest_s, perf_counter() - round_begun)
         whole = _whole(done, missing)
         whole.seconds = perf_counter() - begun
-        if kept:
-            kept(whole)
+        if on_round:
+            on_round(whole)
     return whole
 
 

@@ -126,7 +126,7 @@ def spans(replication: Sequence[tuple[float, float]], reason: str) -> Check:
         parts = re.split(r";|->", claim.value)
         worst, agree = 0.0, True
         for (low, high), (ours_low, ours_high), text in zip(values, replication, parts, strict=True):
-            for apart, end in _apart(low, high, ours_low, ours_high):
+            for apart, end in _relevant_differences(low, high, ours_low, ours_high):
                 agree = agree and abs(apart) <= allowance(claim.tolerance, end, text) + 1e-12
                 worst = apart if abs(apart) > abs(worst) else worst
         shown: float | str
@@ -139,7 +139,9 @@ def spans(replication: Sequence[tuple[float, float]], reason: str) -> Check:
     return check
 
 
-def _apart(low: float, high: float, ours_low: float, ours_high: float) -> list[tuple[float, float]]:
+def _relevant_differences(
+    low: float, high: float, ours_low: float, ours_high: float
+) -> list[tuple[float, float]]:
     """The differences that count, each with the published figure to which it refers."""
     if ours_low == ours_high and low != high:
         nearest = min(max(ours_low, low), high)

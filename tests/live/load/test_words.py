@@ -7,7 +7,7 @@ import pytest
 from shakedown.cli.load import _got
 from shakedown.reporting.columns import Selection
 from shakedown.reporting.columns.live import TIMES
-from shakedown.reporting.columns.notes import too_few
+from shakedown.reporting.columns.notes import missing_percentiles
 from shakedown.reporting.terminal.listing import listing
 
 
@@ -31,7 +31,7 @@ def test_percentiles_that_few_connections_lack_are_dashes_with_a_legend():
     row |= {"p90_s": 0.3, "p95_s": 0.4, "p99_s": None, "max_s": 0.6}
 
     def notes(shown):
-        return too_few([row], shown, "connections")
+        return missing_percentiles([row], shown, "connections")
 
     lines = list(listing(TIMES, [row], Selection(), notes=notes, width=80))
     assert lines[1].split()[-3:] == ["–", "600", "ms"]

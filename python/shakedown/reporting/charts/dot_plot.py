@@ -15,7 +15,7 @@ _ROW_PX, _LABEL_PX = 44, 17
 
 
 @dataclass(frozen=True)
-class Ways:
+class FigureByMethod:
     """A figure (ms) by method; the first method may have a margin, half of its interval."""
 
     label: str
@@ -25,7 +25,7 @@ class Ways:
 
 
 def dot_plot(
-    rows: Sequence[Ways], looks: Mapping[str, tuple[str, str]], title: str, width: int
+    rows: Sequence[FigureByMethod], looks: Mapping[str, tuple[str, str]], title: str, width: int
 ) -> Definition:
     """A row for each figure; `looks` has the shape and colour of each method."""
     values = [value for row in rows for value in row.times_ms.values() if value > 0.0]
@@ -37,21 +37,21 @@ def dot_plot(
         labels.append({**about, **label(row.label, width - 60, 7.0), "y": position * _ROW_PX + 8})
         bands.append({"top": middle - 7, "bottom": middle + 7})
         margin_ms = row.margin_ms
-        for way, value in row.times_ms.items():
+        for method, value in row.times_ms.items():
             shown = with_margin(value, margin_ms) if margin_ms else f"{value:,.6g}"
-            words = f"{row.label}, {way}: {shown} ms"
+            words = f"{row.label}, {method}: {shown} ms"
             if margin_ms:
                 ends = max(value - margin_ms, low), min(value + margin_ms, high)
                 spans.append({**about, "from": ends[0], "to": ends[1], "y": middle})
             if value > 0.0:
-                dots.append({**about, TIP: words, "at": value, "y": middle, "what": way})
+                dots.append({**about, TIP: words, "at": value, "y": middle, "what": method})
             margin_ms = 0.0
     total, inner = len(rows) * _ROW_PX, width - 40
     x, y = across(low, high, log=True), down(total)
     at_y: dict[str, Any] = {"field": "y", **y}
     axis = {"axis": ticks(title, width, grid=False), **x}
     span = {"x": {"field": "from", **axis}, "x2": {"field": "to"}, "y": at_y}
-    used = {way: look for way, look in looks.items() if any(way in row.times_ms for row in rows)}
+    used = {method: look for method, look in looks.items() if any(method in row.times_ms for row in rows)}
     return {
         "width": inner,
         "height": total,

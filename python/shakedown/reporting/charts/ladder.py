@@ -21,7 +21,7 @@ _LOOKS = {
     "network": "hello",
     "not separated": "busy",
 }
-_WORTH_TELLING = 0.015
+_MIN_LABELLED_SHARE = 0.015
 """A wait below this share of the whole is not written beside its bar."""
 
 
@@ -93,7 +93,7 @@ def ladder(messages: Sequence[Mapping[str, Any]], width: int) -> Definition:
         middle = top + _BAR_PX / 2
         names.append({"text": text, "y": middle if wide else top - _NARROW_LABEL_PX / 2})
         wait = message["wait_s"]
-        labelled = wait is not None and wait >= _WORTH_TELLING * whole_s
+        labelled = wait is not None and wait >= _MIN_LABELLED_SHARE * whole_s
         size = f"{whole(message['bytes'])} B"
         ends.append(
             {

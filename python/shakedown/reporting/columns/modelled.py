@@ -22,7 +22,7 @@ from shakedown.reporting.columns import (
 from shakedown.reporting.columns.flat import energy_text, figure, flat, interval, marked_figure
 from shakedown.reporting.columns.notes import assumptions, no_energies, no_figures, subjects
 from shakedown.reporting.columns.place import PLACE, place_title
-from shakedown.reporting.columns.simulated import of_least, sent, time_at_least
+from shakedown.reporting.columns.simulated import least_work_note, sent, time_at_least
 from shakedown.reporting.figures import (
     NOTHING,
     as_given,
@@ -423,7 +423,7 @@ def _capacity_notes(rows: Sequence[Row]) -> Iterator[str]:
             yield from _calibrated(row["calibration"])
         if "records" in row:
             said = sent(convert(row["records"], Records), row["utilisation"])
-            yield f"{name}: {said}{of_least(row['without_cost'])}"
+            yield f"{name}: {said}{least_work_note(row['without_cost'])}"
     yield from no_figures(rows)
     yield from assumptions(rows)
     yield from _other_builds(rows)

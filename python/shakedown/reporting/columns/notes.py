@@ -104,7 +104,9 @@ def no_energies(found: Iterable[tuple[str, str, str, str]]) -> Iterator[str]:
         yield f"energy of {some(suites)}{place} is not estimated: no figure for {part}"
 
 
-def too_few(rows: Iterable[Row], shown: Set[str], counted: str, key: str = "{}_s") -> Iterator[str]:
+def missing_percentiles(
+    rows: Iterable[Row], shown: Set[str], counted: str, key: str = "{}_s"
+) -> Iterator[str]:
     """The numbers of values that missing percentiles need, for rows that have a median."""
     from shakedown.native import least_values
 

@@ -24,11 +24,11 @@ from shakedown.reporting.columns.flat import energy_text, figure, flat, interval
 from shakedown.reporting.columns.notes import (
     assumptions,
     grouped,
+    missing_percentiles,
     no_energies,
     no_figures,
     some,
     subjects,
-    too_few,
 )
 from shakedown.reporting.columns.place import PLACE, place_title
 from shakedown.reporting.figures import (
@@ -146,7 +146,7 @@ def utilisation(row: Row) -> str:
     return f"{share(most) if known else bounded(share, None, share_down(most), None)}{unstable}"
 
 
-def goes_on(rate_per_s: float | None, arrivals: str) -> bool:
+def is_continuous(rate_per_s: float | None, arrivals: str) -> bool:
     """Whether clients arrive at a steady or changing rate, and not in a storm, which has an end."""
     return rate_per_s is not None or arrivals.startswith(("diurnal:", "rates:", "log:"))
 
@@ -192,7 +192,7 @@ FLEETS = (
     _FAILED,
     Column(key="recovery_s", name="recovery time", unit="s", rank=ALWAYS,
            meaning="until the last client is ready",
-           text=lambda row: NOTHING if goes_on(row["rate_per_s"], row["arrivals"]) else recovery(row)),
+           text=lambda row: NOTHING if is_continuous(row["rate_per_s"], row["arrivals"]) else recovery(row)),
     Column(key="energy_mean_j", name="energy", unit="J", rank=USUAL, meaning="mean of a client",
            text=energy_text),
     Column(key="wake_tail_j", name="wake and tail", unit="J", rank=ROOM,
@@ -234,7 +234,7 @@ def _precision(one: Simulated | SimulatedMix) -> dict[str, Any]:
 
 def _of_load(row: dict[str, Any]) -> dict[str, Any]:
     """Loads at a rate have no recovery time; the mean of a storm is of little use."""
-    if goes_on(row["rate_per_s"], row["arrivals"]):
+    if is_continuous(row["rate_per_s"], row["arrivals"]):
         row |= {"recovery_s": None, "recovery_low_s": None}
     return with_energy(row)
 
@@ -247,7 +247,7 @@ def with_energy(row: dict[str, Any]) -> dict[str, Any]:
 
 def shown(rows: Sequence[Row]) -> list[Column]:
     """The columns for these fleets: the recovery time of storms, the mean of loads."""
-    if all(goes_on(row["rate_per_s"], row["arrivals"]) for row in rows):
+    if all(is_continuous(row["rate_per_s"], row["arrivals"]) for row in rows):
         hidden = {"recovery_s"}
     else:
         hidden = {"ready_mean_s", "modelled_ready_s"}
@@ -292,7 +292,7 @@ def clients_each(clients: float, replications: float | None, rate_per_s: float |
 
     A saved fleet of an earlier version has no number of replications.
     """
-    if replications in (None, 1) or goes_on(rate_per_s, arrivals):
+    if replications in (None, 1) or is_continuous(rate_per_s, arrivals):
         return count(int(clients), "client")
     return f"{replications:,.0f} times {count(int(clients / replications), 'client')}"
 
@@ -323,10 +323,10 @@ def bases(rows: Iterable[tuple[str, Row]]) -> Iterator[str]:
 
 def few_clients(rows: Iterable[Row], columns: Set[str]) -> Iterator[str]:
     """The reason for missing percentiles of the times until clients were ready."""
-    yield from too_few(rows, columns, "clients", "ready_{}_s")
+    yield from missing_percentiles(rows, columns, "clients", "ready_{}_s")
 
 
-def of_least(missing: Sequence[object]) -> str:
+def least_work_note(missing: Sequence[object]) -> str:
     """The note on counts if some work has no figure: they are those for the least work."""
     return " (with the least work: a part of it has no figure)" if missing else ""
 
@@ -335,13 +335,13 @@ def server_notes(one: Simulated | SimulatedMix) -> Iterator[str]:
     """Connections that servers refused, and servers that started and stopped."""
     if (found := one.admission) is not None:
         asked = count(found.admitted + found.refused, "connection")
-        yield f"servers refused {found.refused:,} of {asked} by {found.refuse}{of_least(one.missing)}"
+        yield f"servers refused {found.refused:,} of {asked} by {found.refuse}{least_work_note(one.missing)}"
     if (scaled := one.autoscaling) is not None:
         yield (
             f"up to {count(scaled.peak, 'server')} in service; "
             f"{scaled.started} started, {scaled.stopped} stopped; "
             f"in total {time(scaled.server_s)} in service and {time(scaled.starting_s)} starting"
-            f"{of_least(one.missing)}"
+            f"{least_work_note(one.missing)}"
         )
 
 
@@ -363,7 +363,7 @@ def record_note(one: Simulated | SimulatedMix) -> Iterator[str]:
     if (offered := _offered_at_most(one)) is not None and offered >= 1.0 and not one.unstable:
         saturates = f" (at {_two_digits(found.work_s.upper)} each, the server would saturate)"
     utilisation = one.utilisation.estimate or one.utilisation.lower or 0.0
-    yield sent(found, utilisation, saturates) + of_least(one.missing)
+    yield sent(found, utilisation, saturates) + least_work_note(one.missing)
 
 
 def _two_digits(seconds: float | None) -> str:
@@ -397,7 +397,7 @@ def notes(rows: Sequence[Simulated], columns: Set[str]) -> Iterator[str]:
     again = [row.attempts - row.clients - row.warmup_clients * row.replications for row in rows]
     for name, row in zip(names, rows, strict=True):
         if row.failed:
-            yield f"{name}: failed: {failures(row.failed)}{_others(row)}{of_least(row.missing)}"
+            yield f"{name}: failed: {failures(row.failed)}{_others(row)}{least_work_note(row.missing)}"
         yield from (f"{name}: {said}" for said in (*server_notes(row), *record_note(row)))
         if row.endpoints is not UNSET:
             yield f"{name}: {_agreement(row.endpoints)}"
@@ -425,7 +425,7 @@ _JITTER = {0.0: "none", 0.5: "half", 1.0: "full"}
 
 def tried_again(row: Simulated | SimulatedMix, again: int) -> str:
     """How often clients tried again, and the options that determine when."""
-    return f"clients tried again {again:,} times ({_retry_options(row)}){of_least(row.missing)}"
+    return f"clients tried again {again:,} times ({_retry_options(row)}){least_work_note(row.missing)}"
 
 
 def _retries(repeated: Iterable[tuple[str, Simulated, int]]) -> Iterator[str]:
@@ -439,7 +439,7 @@ def _retries(repeated: Iterable[tuple[str, Simulated, int]]) -> Iterator[str]:
             yield f"{name}: {tried_again(row, again)}"
         else:
             times = ", ".join(
-                f"{name} {count(again, 'time')}{of_least(row.missing)}" for name, row, again in same
+                f"{name} {count(again, 'time')}{least_work_note(row.missing)}" for name, row, again in same
             )
             yield f"clients tried again ({options}): {times}"
 
@@ -458,7 +458,7 @@ def _retry_options(row: Simulated | SimulatedMix) -> str:
 def _others(row: Simulated | SimulatedMix) -> str:
     """The outcome of clients of a storm that did not fail."""
     last = flat(builtins(row)).get("recovery_s")
-    if goes_on(row.rate_per_s, row.arrivals) or last is None:
+    if is_continuous(row.rate_per_s, row.arrivals) or last is None:
         return ""
     if not row.completed:
         return "; no client was ready"
@@ -581,7 +581,7 @@ def mix_notes(row: SimulatedMix, columns: Set[str]) -> Iterator[str]:
         yield UNSTABLE
     yield from steady_notes([_steady(row.mix, row)])
     if row.failed:
-        yield f"failed: {failures(row.failed)}{_others(row)}{of_least(row.missing)}"
+        yield f"failed: {failures(row.failed)}{_others(row)}{least_work_note(row.missing)}"
     again = row.attempts - row.clients - row.warmup_clients * row.replications
     if row.retries and again > 0:
         yield tried_again(row, again)

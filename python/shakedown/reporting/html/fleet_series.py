@@ -18,7 +18,7 @@ from shakedown.schema.units import parse_duration_s
 if TYPE_CHECKING:
     from shakedown.results.folder import Results
 
-MOST = 0.99
+READY_SHARE = 0.99
 _CAUSES = {ACCESS: "seeking", SERVER: "at_server", PAUSING: "pausing"}
 
 
@@ -73,7 +73,7 @@ def _course(name: str, series: Sequence[Row], clients: float, recovery_s: float)
     """Clients over time: sums over replications; clients by cause are averages."""
     inside, most_in_s = 0.0, None
     for point in series:
-        missing = MOST * clients - inside
+        missing = READY_SHARE * clients - inside
         inside += point["completed"]
         if missing <= point["completed"] > 0.0:
             width_s = point["end_s"] - point["start_s"]

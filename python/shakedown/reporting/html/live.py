@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from shakedown.reporting.charts.dot_plot import Ways, dot_plot
+from shakedown.reporting.charts.dot_plot import FigureByMethod, dot_plot
 from shakedown.reporting.charts.figure import Figure
 from shakedown.reporting.charts.sides import Segment, stacked_bars
 from shakedown.reporting.charts.theme import FILLS, INK
@@ -80,7 +80,7 @@ _LOOKS = {
 
 def _comparison(rows: Sequence[Row]) -> Block:
     shown = [
-        Ways(
+        FigureByMethod(
             label=f"{row['label']} at {rate(row['rate'])}/s: {words}",
             times_ms={
                 kind: value_s * 1e3
@@ -96,7 +96,7 @@ def _comparison(rows: Sequence[Row]) -> Block:
         for row in rows[:MAX_SHOWN]
         for key, words in FIGURES.items()
     ]
-    drawn = [way for way in shown if way.times_ms]
+    drawn = [row for row in shown if row.times_ms]
     table = html_table(*comparison(rows), kind="live")
     if not drawn:
         return Block(table=table)

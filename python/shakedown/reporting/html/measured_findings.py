@@ -22,7 +22,7 @@ def both_us(row: Row) -> float:
     return float(row["client_us"] + row["server_us"])
 
 
-ROUGH = 0.2
+WIDE_INTERVAL = 0.2
 """A 95 % interval of at least this share of the mean causes a remark at the head of the page."""
 
 
@@ -100,7 +100,7 @@ def answer(results: Results) -> list[Sentence]:
 def _doubts(rows: Sequence[Row]) -> Iterator[Sentence]:
     """The suites whose times are uncertain, and the remedy."""
     off = {row["label"]: max(uncertainty(row, side) for side in SIDES) for row in rows}
-    rough = [suite for suite, part in off.items() if part >= ROUGH]
+    rough = [suite for suite, part in off.items() if part >= WIDE_INTERVAL]
     if not rough:
         return
     worst = max(rough, key=off.__getitem__)
@@ -219,7 +219,7 @@ def _heaviest_part(rows: Mapping[str, Row]) -> Sentence | None:
     shares = {}
     for suite, row in rows.items():
         public = sum(row[f"{side}_{kind}_us"] for side in SIDES for kind in ("key", "signature"))
-        if public and both_uncertainty(row) < ROUGH:
+        if public and both_uncertainty(row) < WIDE_INTERVAL:
             shares[suite] = public / both_us(row)
     if not shares:
         return None

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from shakedown.results.folder import Results
 
 
-SHORT = 34
+MAX_NAME_LENGTH = 34
 """Characters of a handshake's name in a table."""
-LEAST_PART = 6
+MIN_PART_LENGTH = 6
 
 
 KINDS = (measured, captured, modelled, simulated, live)
@@ -59,8 +59,8 @@ def render(results: Results, sections: list[Section]) -> str:
         title=results.title,
         question=manifest.experiment.question,
         warning=warning(results),
-        answer=_said(results, "answer"),
-        findings=_said(results, "findings"),
+        answer=_head_sentences(results, "answer"),
+        findings=_head_sentences(results, "findings"),
         sections=sections,
         rows=_columns(sections),
         suites=suites,
@@ -74,10 +74,10 @@ def render(results: Results, sections: list[Section]) -> str:
     )
 
 
-def _said(results: Results, part: str) -> list[Sentence]:
+def _head_sentences(results: Results, part: str) -> list[Sentence]:
     """The sentences at the head of the page, from the kinds that have such a part."""
     parts = (getattr(kind, part, None) for kind in KINDS)
-    return [sentence for said in parts if said is not None for sentence in said(results)]
+    return [sentence for sentences in parts if sentences is not None for sentence in sentences(results)]
 
 
 def _suites(sections: Sequence[Section]) -> list[str]:
@@ -93,19 +93,19 @@ def short_names(suites: Sequence[str]) -> dict[str, str]:
     """Distinct names for narrow columns: without the parts that all share, with long parts shortened."""
     parts = shared(suites).short
     plain = {suite: parts.get(suite, suite) for suite in suites}
-    for room in range(SHORT, max(map(len, plain.values()), default=0) + 1):
-        cut = {suite: _cut(name, room) for suite, name in plain.items()}
+    for length in range(MAX_NAME_LENGTH, max(map(len, plain.values()), default=0) + 1):
+        cut = {suite: _cut(name, length) for suite, name in plain.items()}
         if len(set(cut.values())) == len(cut):
             return cut
     return plain
 
 
-def _cut(name: str, room: int) -> str:
+def _cut(name: str, length: int) -> str:
     parts = name.split("/")
-    while len("/".join(parts)) > room and max(map(len, parts)) > LEAST_PART:
+    while len("/".join(parts)) > length and max(map(len, parts)) > MIN_PART_LENGTH:
         at = max(range(len(parts)), key=lambda place: len(parts[place]))
         parts[at] = parts[at].removesuffix("…")[:-1] + "…"
-    return fitted("/".join(parts), room, 1.0)
+    return fitted("/".join(parts), length, 1.0)
 
 
 def _columns(sections: Sequence[Section]) -> list[list[list[Section]]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from shakedown.reporting.charts.dot_plot import Ways, dot_plot
+from shakedown.reporting.charts.dot_plot import FigureByMethod, dot_plot
 from shakedown.reporting.charts.figure import Figure, fitted
 from shakedown.reporting.charts.map import RECOVERY_STEPS_S, time_map
 from shakedown.reporting.charts.storm import loads
@@ -48,7 +48,7 @@ MAX_STEPS = 150
 
 MAX_FIGURES = 20
 MAX_PAIRS = 24
-WORTH_TELLING = 0.1
+MIN_UTILISATION_DIFFERENCE = 0.1
 """Difference of two utilisations from which on the answer contains both."""
 
 _LOOKS = {
@@ -212,13 +212,13 @@ def steady_section(rows: Sequence[Row]) -> Iterator[Section]:
     yield Section("fleets", "Fleets at a steady load", _steady_lead(rows), blocks)
 
 
-def _pair(row: Row) -> Ways | None:
+def _pair(row: Row) -> FigureByMethod | None:
     if not row["wait_mean_s"] or row["modelled_wait_s"] is None:
         return None
     keys = ("wait_mean_s", "modelled_wait_s", "modelled_flights_wait_s")
     times_ms = {way: row[key] * 1e3 for way, key in zip(_LOOKS, keys, strict=True) if row[key] is not None}
     label = f"{row['label']}, {row['arrivals']}, {row['device']} over {row['bearer']}"
-    return Ways(label, times_ms, (row["wait_margin_s"] or 0.0) * 1e3, row["label"])
+    return FigureByMethod(label, times_ms, (row["wait_margin_s"] or 0.0) * 1e3, row["label"])
 
 
 def _flat(row: Row) -> dict[str, Any]:
@@ -317,7 +317,7 @@ def _extremes(rows: Sequence[Row], outside: Mapping[str, float]) -> Sentence:
     template = "At most {!many} clients are waiting at once with {most} and {!few} with {least}"
     named = {row["label"]: row for row in rows}
     used = [named[label]["utilisation"] for label in (most, least)]
-    if None not in used and abs(used[0] - used[1]) >= WORTH_TELLING:
+    if None not in used and abs(used[0] - used[1]) >= MIN_UTILISATION_DIFFERENCE:
         template += "; the server's utilisation is {!high} and {!low}"
     return sentence(
         f"{template}.",
