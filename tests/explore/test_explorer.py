@@ -25,7 +25,7 @@ from browser import Browser
 from shakedown import native
 from shakedown.errors import InputError
 from shakedown.explorer import answers
-from shakedown.explorer.question import asked
+from shakedown.explorer.question import parse_question
 from shakedown.explorer.server import Explorer
 from shakedown.native import virtual_time
 from shakedown.prediction import library, network, prices, scenario, trace
@@ -102,7 +102,9 @@ def test_the_python_text_returns_the_same(explorer):
 
 def test_what_is_copied_is_the_whole_question_and_nothing_else():
     """Arrivals are checked when they are simulated; the prediction's answer has the text before that."""
-    odd = asked({"arrivals": ['x"); import os #'], "rate_per_s": ["1234567.25"], "resumption": ["0.1234567"]})
+    odd = parse_question(
+        {"arrivals": ['x"); import os #'], "rate_per_s": ["1234567.25"], "resumption": ["0.1234567"]}
+    )
     arrivals, fleet = ast.parse(odd.python()).body, shlex.split(odd.commands()["simulate"])
     calls = {
         call.func.attr: call for call in ast.walk(ast.Module(arrivals, [])) if isinstance(call, ast.Call)
@@ -329,10 +331,10 @@ def test_an_odd_address_is_answered_and_prints_nothing(explorer, capfd, path, st
 
 
 def test_questions_are_those_of_the_address():
-    found = asked({"suites": ["a", "b"], "loss": ["0.5"], "from_idle": ["true"]})
+    found = parse_question({"suites": ["a", "b"], "loss": ["0.5"], "from_idle": ["true"]})
     assert (found.suites, found.loss, found.from_idle) == (("a", "b"), 0.5, True)
     with pytest.raises(InputError):
-        asked({"suites": [""]})
+        parse_question({"suites": [""]})
 
 
 @pytest.mark.browser

@@ -96,7 +96,7 @@ def results(rate_per_s: float = 0.1) -> Results:
         devices=(DEVICE,), bearers=(BEARER,), rates_per_s=(rate_per_s,), within_s=60.0, battery_j=1e4
     )
     about = AboutExperiment(name="e")
-    run = Run(Experiment(about, (), places, asked={"simulated": fleets}))
+    run = Run(Experiment(about, (), places, kind_tables={"simulated": fleets}))
     for one in own:
         run.keep(Scenario(kind="measured", handshake=real.identity(one)), one)
     parts = [

@@ -222,7 +222,7 @@ def test_ctrl_c_while_a_cluster_ends_keeps_the_reason_of_the_end(monkeypatch, re
 
 
 def test_results_come_in_order_and_few_are_ahead(client, monkeypatch):
-    monkeypatch.setattr(cluster, "HELD", 20)
+    monkeypatch.setattr(cluster, "MAX_WORKS", 20)
     asked = []
 
     def works():

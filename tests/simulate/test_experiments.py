@@ -207,14 +207,17 @@ def test_what_a_mixture_cannot_be_priced_with_is_said(tmp_path):
 
 def test_without_arrivals_the_rates_are_simulated(tmp_path):
     found = experiment(tmp_path, TEXT + "[simulated]\nclients = 500\nseed = 9\n")
-    assert [one.arrivals for one in found.asked["simulated"].fleets] == ["poisson:500/s", "poisson:9000/s"]
-    assert found.asked["simulated"].seed == 9
+    assert [one.arrivals for one in found.kind_tables["simulated"].fleets] == [
+        "poisson:500/s",
+        "poisson:9000/s",
+    ]
+    assert found.kind_tables["simulated"].seed == 9
 
 
 def test_a_file_of_arrivals_stands_beside_the_experiment(tmp_path):
     (tmp_path / "times.txt").write_text("0\n1\n")
     found = experiment(tmp_path, TEXT + '[simulated]\narrivals = ["file:times.txt"]\n')
-    assert found.asked["simulated"].fleets[0].arrivals == f"file:{tmp_path / 'times.txt'}"
+    assert found.kind_tables["simulated"].fleets[0].arrivals == f"file:{tmp_path / 'times.txt'}"
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,7 @@ def test_a_worker_that_is_lost_with_its_finished_job_is_told(client, monkeypatch
     """All are done, and what one of them found is gone with it."""
     generators = load_generators.Generators(client)
     victim = client.run(os.getpid)[generators.workers[0]]
-    monkeypatch.setattr(load_generators, "WORKERS_LOOKED_FOR_S", 0.5)
+    monkeypatch.setattr(load_generators, "WORKER_CHECK_S", 0.5)
     real, asked = load_generators.result_of, []
 
     def lost_before_it_is_asked_for(future, timeout_s=None):
@@ -138,7 +138,7 @@ def test_a_scheduler_that_says_nothing_of_its_workers_keeps_nobody(client, tmp_p
     import asyncio
 
     generators = load_generators.Generators(client)
-    monkeypatch.setattr(load_generators, "WORKERS_LOOKED_FOR_S", 0.2)
+    monkeypatch.setattr(load_generators, "WORKER_CHECK_S", 0.2)
 
     async def silent(**_asked):
         await asyncio.sleep(1e6)

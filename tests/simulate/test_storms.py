@@ -171,7 +171,7 @@ def swept(tmp_path_factory):
 
 
 def test_arrays_ask_for_all_combinations(swept):
-    fleets = swept.asked["simulated"].fleets
+    fleets = swept.kind_tables["simulated"].fleets
     found = {(one.arrivals, one.clients, one.cells, one.retry) for one in fleets}
     assert len(fleets) == len(found) == 2 * 2 * 2 * 2
     assert ("storm:1s", 80, 2, "base=1s,jitter=full") in found

@@ -35,7 +35,7 @@ TRACEBACK_VARIABLE = "SHAKEDOWN_TRACEBACK"
 COMPLETION_VARIABLE = "_SHAKEDOWN_COMPLETE"
 """Set by shells that request completions."""
 
-COMES_AGAIN_S = 0.05
+RESEND_SIGNAL_S = 0.05
 
 STATUS_FAILURE, STATUS_WRONG_INPUT, STATUS_INTERRUPTED, STATUS_BROKEN_PIPE = 1, 2, 130, 141
 
@@ -158,7 +158,7 @@ def _not_lost(ignored: sys.UnraisableHookArgs) -> None:
 
         # Sent again after a short time, because the next call may be one that only a signal can interrupt.
         again = threading.Timer(
-            COMES_AGAIN_S, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT)
+            RESEND_SIGNAL_S, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT)
         )
         again.daemon = True
         again.start()
@@ -205,7 +205,7 @@ def exit_status(arguments: Sequence[str] | None = None) -> int:
     return status
 
 
-INSTEAD = {"--rate": ("--arrivals", "--arrivals poisson:300/s")}
+ALTERNATIVES = {"--rate": ("--arrivals", "--arrivals poisson:300/s")}
 """Options that other commands do not have, with the option of those commands that means the same."""
 
 
@@ -214,7 +214,7 @@ def _with_example(error: click.UsageError, words: Sequence[str]) -> str:
     line = (error.message if isinstance(error, click.NoSuchOption) else error.format_message()).removesuffix(
         "."
     )
-    if isinstance(error, click.NoSuchOption) and (instead := INSTEAD.get(error.option_name)):
+    if isinstance(error, click.NoSuchOption) and (instead := ALTERNATIVES.get(error.option_name)):
         option, written = instead
         if option in options_of(words):
             return f"{line}; did you mean {written}?"

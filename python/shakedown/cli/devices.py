@@ -200,7 +200,7 @@ def measure(
     with busy_neighbours(busy=busy), counted("primitives") as update:
         timed = measure_primitives(seconds, speed=alone, progress=update)
 
-    def kept(measured: list[dict[str, Any]]) -> None:
+    def on_round(measured: list[dict[str, Any]]) -> None:
         nonlocal may_replace
         text = profile_of(name, timed, measured, connection, spread=watch.spread)
         write_profile(path, text, replace=may_replace)
@@ -213,7 +213,7 @@ def measure(
             minutes=(limit_s - (perf_counter() - begun)) / 60.0,
             speed=alone,
             progress=update,
-            kept=kept,
+            on_round=on_round,
         )
     if program is not None:
         with busy_neighbours(busy=busy), counted(f"OpenSSL of {program}") as update:

@@ -17,7 +17,7 @@ from shakedown.cli._types import FILE
 if TYPE_CHECKING:
     from shakedown.schema.serving import Serving
 
-LOOK_EVERY_S = 0.2
+POLL_INTERVAL_S = 0.2
 """Interval at which the main thread, which handles signals, checks the server."""
 
 
@@ -92,10 +92,10 @@ def command(
     def end(_signal: int, _frame: FrameType | None) -> None:
         # The first signal shuts down gracefully, the second one immediately.
         clear_echo()
-        server.cut() if asked else server.stop()
-        asked.append(True)
+        server.cut() if signalled else server.stop()
+        signalled.append(True)
 
-    asked: list[bool] = []
+    signalled: list[bool] = []
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, end)
     line = f"listening on {server.address} ({', '.join(map(native.canonical, suites))}; {server.stack})"
@@ -106,7 +106,7 @@ def command(
     else:
         echo(line)
     sys.stdout.flush()
-    while not server.wait(LOOK_EVERY_S):
+    while not server.wait(POLL_INTERVAL_S):
         pass
     summary = server.summary()
     if as_json:

@@ -26,7 +26,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from shakedown.errors import InputError, ShakedownError
-from shakedown.experiments.undisturbed import LOOK_EVERY_S, Undisturbed, kill_children, to_the_end
+from shakedown.experiments.undisturbed import POLL_INTERVAL_S, Undisturbed, kill_children, to_the_end
 from shakedown.native.signals import noted
 
 if TYPE_CHECKING:
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
 AHEAD = 4
 """Jobs in progress per worker thread, so that no thread waits for work."""
 
-HELD = 1000
+MAX_WORKS = 1000
 """Limit of works in progress, whose results are kept until the first one is complete."""
 
 LARGE_BYTES = 1 << 14
 """A longer argument of a job is sent to each worker only once."""
 
-WORKERS_LOOKED_FOR_S = 5.0
+WORKER_CHECK_S = 5.0
 """Interval of the checks, during a wait for a result, that a worker is left."""
 
 STARTS = 3
@@ -73,7 +73,7 @@ class Cluster:
         """
         check_client(client)
         self.client, self.profiles = client, tuple(profiles)
-        with kept(client):
+        with lost_scheduler_as_error(client):
             check_workers(client, profiles)
         self._ours = fingerprint(profiles)
         self._common: dict[int, tuple[object, Any]] = {}
@@ -88,10 +88,10 @@ class Cluster:
         """The result of each work, in order; a long work does not delay the others. Raises the jobs'
         errors, and `ShakedownError` if the scheduler is lost, or if a worker that joined later differs.
         """
-        going, number = _Going(self, works), 0
+        going, number = _InProgress(self, works), 0
         try:
             while True:
-                with kept(self.client):
+                with lost_scheduler_as_error(self.client):
                     going.fill(number)
                     while (going.running or going.waiting) and number not in going.done:
                         going.collect()
@@ -127,7 +127,7 @@ class Cluster:
     def result(self, future: Any) -> Any:  # noqa: ANN401 - a future, and a job's result
         """The result of a completed job. Raises `TimeoutError` if it was lost with its worker."""
         try:
-            return result_of(future, WORKERS_LOOKED_FOR_S)
+            return result_of(future, WORKER_CHECK_S)
         except ShakedownError:
             raise
         except _lost():
@@ -154,7 +154,7 @@ class _Round:
     missing: int = 0
 
 
-class _Going:
+class _InProgress:
     """The works in progress on a cluster: started in order, completed in any order."""
 
     def __init__(self, pool: Cluster, works: Iterable[Work[Any]]) -> None:
@@ -162,7 +162,7 @@ class _Going:
         self.waiting: deque[tuple[_Round, int, Job[Any]]] = deque()
         self.running: dict[Any, tuple[_Round, int, Job[Any]]] = {}
         self.done: dict[int, Any] = {}
-        self.said = False
+        self.warned = False
 
     def fill(self, first: int) -> None:
         """Submits jobs until enough are in progress; `first`: the work whose result is needed next."""
@@ -179,13 +179,13 @@ class _Going:
                     self.pool.forget_common()
                     self.waiting.appendleft(one)
                     return
-            elif self.begun < first + HELD and (work := next(self.source, None)) is not None:
+            elif self.begun < first + MAX_WORKS and (work := next(self.source, None)) is not None:
                 self.begun += 1
-                self._go_on(_Round(work, self.begun - 1), None)
+                self._advance(_Round(work, self.begun - 1), None)
             else:
                 return
 
-    def _go_on(self, one: _Round, found: list[Any] | None) -> None:
+    def _advance(self, one: _Round, found: list[Any] | None) -> None:
         try:
             jobs = one.work.send(cast("list[Any]", found))
         except StopIteration as end:
@@ -203,10 +203,10 @@ class _Going:
         waiting: Any = distributed
         client: Any = self.pool.client
         if not self.running:
-            time.sleep(LOOK_EVERY_S)
+            time.sleep(POLL_INTERVAL_S)
             return
         with suppress(TimeoutError, CancelledError), client.as_current():
-            waiting.wait(list(self.running), WORKERS_LOOKED_FOR_S, "FIRST_COMPLETED")
+            waiting.wait(list(self.running), WORKER_CHECK_S, "FIRST_COMPLETED")
         for future in [one for one in self.running if one.done()]:
             try:
                 found = self.pool.result(future)
@@ -223,9 +223,9 @@ class _Going:
             one.found[place] = found
             one.missing -= 1
             if not one.missing:
-                self._go_on(one, one.found)
-        if not self.said and not self.pool.threads():
-            self.said = True
+                self._advance(one, one.found)
+        if not self.warned and not self.pool.threads():
+            self.warned = True
             _LOG.warning('no worker is left: waiting for one, as "dask worker ADDRESS" starts it')
 
 
@@ -234,8 +234,8 @@ def workers_of(client: Client, timeout_s: float | None = None) -> dict[str, Any]
 
     The client's `scheduler_info` is not used, because another thread may replace it by one without workers.
     """
-    asked: Any = client
-    about = asked.sync(asked.scheduler.identity, n_workers=-1, callback_timeout=timeout_s)
+    untyped: Any = client
+    about = untyped.sync(untyped.scheduler.identity, n_workers=-1, callback_timeout=timeout_s)
     found: dict[str, Any] = about["workers"]
     return found
 
@@ -253,7 +253,7 @@ def check_client(client: object) -> None:
 
     accepted = "accepted: a Client of dask.distributed that is connected"
     if isinstance(client, Client) and client.asynchronous:
-        raise InputError(f"client is asynchronous; {accepted}, and is not asked from its own event loop")
+        raise InputError(f"client is asynchronous; {accepted}, and is not used in its own event loop")
     if not isinstance(client, Client):
         raise InputError(f"client is {client!r:.80}; {accepted}")
     if client.status != "running":
@@ -270,7 +270,7 @@ def _lost() -> tuple[type[Exception], ...]:
 
 
 @contextmanager
-def kept(client: Client, how: str = "; completed work is kept") -> Iterator[None]:
+def lost_scheduler_as_error(client: Client, how: str = "; completed work is kept") -> Iterator[None]:
     """Raises `ShakedownError` if the scheduler is lost in the block."""
     try:
         yield
@@ -427,7 +427,7 @@ def connection_arguments(security: Security) -> dict[str, Any]:
     return found
 
 
-def _check_speaks(scheduler: str, security: Security | None) -> None:
+def _check_sends_first(scheduler: str, security: Security | None) -> None:
     """Raises `InputError` if the server at the address sends nothing first, as a scheduler does.
 
     Dask itself would wait for minutes.
@@ -468,7 +468,7 @@ def connected(scheduler: str, credentials: Credentials | None = None) -> Iterato
     """A client of a running scheduler. Raises `InputError` if the scheduler cannot be reached."""
     distributed = _distributed()
     security = (credentials or Credentials()).security(scheduler)
-    _check_speaks(scheduler, security)
+    _check_sends_first(scheduler, security)
     # A broken connection is reported in one line, without Dask's tracebacks.
     for name in ("distributed", "distributed.client"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -608,7 +608,7 @@ def _begin(begin: Callable[[], Any], begun: list[Undisturbed]) -> Any:  # noqa: 
     for tries_left in reversed(range(STARTS)):
         with noted() as signals:
             begun.append(Undisturbed(begin))
-            while not begun[-1].is_over(LOOK_EVERY_S) and not signals:
+            while not begun[-1].is_over(POLL_INTERVAL_S) and not signals:
                 pass
         if signals:
             # An interrupted start would leave processes that print errors.

@@ -11,17 +11,17 @@ from uuid import uuid4
 
 from shakedown.errors import ShakedownError
 from shakedown.experiments.cluster import (
-    WORKERS_LOOKED_FOR_S,
+    WORKER_CHECK_S,
     check_client,
     check_workers,
     do_job,
     fingerprint,
     give_up,
-    kept,
+    lost_scheduler_as_error,
     result_of,
     workers_of,
 )
-from shakedown.experiments.undisturbed import LOOK_EVERY_S, Undisturbed
+from shakedown.experiments.undisturbed import POLL_INTERVAL_S, Undisturbed
 from shakedown.native.signals import noted
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Generators:
         in time, are omitted. Raises `KeyboardInterrupt` if no job has a result, and at the next Ctrl-C.
         """
         ours, run = fingerprint(()), uuid4().hex
-        with kept(self.client, "; the load has no figures"), noted(most=1) as signals:
+        with lost_scheduler_as_error(self.client, "; the load has no figures"), noted(most=1) as signals:
             futures: list[Any] = [
                 self.client.submit(
                     do_job,
@@ -83,7 +83,7 @@ class Generators:
                     if not signals:
                         # A worker that was just lost returns nothing; the next round detects this.
                         with suppress(TimeoutError):
-                            return [result_of(future, WORKERS_LOOKED_FOR_S) for future in futures]
+                            return [result_of(future, WORKER_CHECK_S) for future in futures]
                 self._stop(run)
                 found = self._found_soon(futures)
             except BaseException:
@@ -105,12 +105,12 @@ class Generators:
             lost = self._lost()
             if lost:
                 raise ShakedownError(f"worker {min(lost)} was lost, so the load was incomplete")
-            time.sleep(LOOK_EVERY_S)
+            time.sleep(POLL_INTERVAL_S)
 
     def _lost(self) -> set[str]:
         """Workers that are known to be lost; none if the scheduler does not respond in time."""
         try:
-            return set(self.workers) - workers_of(self.client, WORKERS_LOOKED_FOR_S).keys()
+            return set(self.workers) - workers_of(self.client, WORKER_CHECK_S).keys()
         except TimeoutError:
             return set()
 
@@ -122,7 +122,7 @@ class Generators:
             pairs = zip(self.workers, futures, strict=True)
             if all(future.done() or worker in lost for worker, future in pairs):
                 break
-            time.sleep(LOOK_EVERY_S / 4)
+            time.sleep(POLL_INTERVAL_S / 4)
         for future in futures:
             if future.status == "finished":
                 with suppress(Exception):
@@ -131,8 +131,8 @@ class Generators:
 
     def _stop(self, run: str) -> None:
         """Sends the stop signal to all workers, without waiting for unresponsive ones."""
-        told = Undisturbed(partial(self.client.run, _stop, run, workers=self.workers, on_error="ignore"))
-        told.is_over(LOOK_EVERY_S)
+        stopping = Undisturbed(partial(self.client.run, _stop, run, workers=self.workers, on_error="ignore"))
+        stopping.is_over(POLL_INTERVAL_S)
 
 
 def _stop(run: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from shakedown.native.signals import noted
 
-LOOK_EVERY_S = 0.2
+POLL_INTERVAL_S = 0.2
 """How often waiting threads check whether the awaited thread still exists."""
 
 
@@ -42,7 +42,7 @@ class Undisturbed:
 
     def result(self) -> Any:  # noqa: ANN401 - what the work returns
         """Waits for the end of the work. Raises the work's error, and `KeyboardInterrupt`."""
-        while not self.is_over(LOOK_EVERY_S):
+        while not self.is_over(POLL_INTERVAL_S):
             pass
         if self._raised is not None:
             raise self._raised
@@ -58,7 +58,7 @@ def to_the_end(work: Callable[[], Any], others: Container[int | None], *, hurry:
     """
     with noted() as signals:
         doing = Undisturbed(work)
-        while not doing.is_over(LOOK_EVERY_S):
+        while not doing.is_over(POLL_INTERVAL_S):
             if hurry or signals:
                 kill_children(others)
         doing.result()

@@ -78,20 +78,20 @@ def predicted(question: Question, *, coarse: bool = False) -> dict[str, Any]:
     A coarse answer uses few replays, and does not contain the energy that resumption saves. If the precise
     answer is as fast, it is returned instead; `coarse` states which one it is.
     """
-    asked, library = question, _library(Same(load_software(question.server_software)))
-    place = {"device": asked.device, "server_device": asked.server_device, "bearer": asked.network}
-    what = (asked.suites, *place.values(), asked.server_software, asked.from_idle)
+    library = _library(Same(load_software(question.server_software)))
+    place = {"device": question.device, "server_device": question.server_device, "bearer": question.network}
+    what = (question.suites, *place.values(), question.server_software, question.from_idle)
     coarse = coarse and what not in _answered
 
     @cache
     def priced(suite: str) -> Scenario:
         return scenario(
             suite,
-            asked.device,
-            asked.server_device,
-            asked.network,
+            question.device,
+            question.server_device,
+            question.network,
             traces=library,
-            from_idle=asked.from_idle,
+            from_idle=question.from_idle,
         )
 
     def replay(suite: str) -> None:
@@ -103,7 +103,7 @@ def predicted(question: Question, *, coarse: bool = False) -> dict[str, Any]:
             if resumed is not None:
                 _ = priced(resumed).exchange
 
-    suites = listed(asked.suites)
+    suites = listed(question.suites)
     # The threads run in parallel, because most of the time is spent in the core. They are daemons, so the
     # program can end without waiting for them.
     threads = [Thread(target=replay, args=(suite,), daemon=True) for suite in suites]
@@ -116,9 +116,9 @@ def predicted(question: Question, *, coarse: bool = False) -> dict[str, Any]:
             suites,
             priced,
             library,
-            asked.rate_per_s,
+            question.rate_per_s,
             {**place, "kind": "modelled"},
-            workers=asked.server_workers,
+            workers=question.server_workers,
             resumptions=not coarse,
         )
         ready = [None if one is None else _ready(one, question) for one, _ in found]

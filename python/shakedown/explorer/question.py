@@ -150,7 +150,7 @@ def first_view(results: Path) -> tuple[str, Path | None]:
     return urlencode(view), report if report.is_file() else None
 
 
-def asked(query: Mapping[str, Sequence[str]]) -> Question:
+def parse_question(query: Mapping[str, Sequence[str]]) -> Question:
     """Converts an address's query (from `urllib.parse.parse_qs`) to a question.
 
     Raises:

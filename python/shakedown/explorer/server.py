@@ -26,7 +26,7 @@ from urllib.parse import parse_qs
 
 from shakedown.errors import ShakedownError, os_reason, with_options
 from shakedown.explorer import answers
-from shakedown.explorer.question import Question, asked
+from shakedown.explorer.question import Question, parse_question
 from shakedown.reporting.charts.engine import vega
 from shakedown.reporting.charts.theme import stylesheet_variables
 
@@ -124,8 +124,8 @@ class _Handler(BaseHTTPRequestHandler):
         coarse = query.pop("coarse", ["false"])[-1] == "true"
         known: dict[str, Callable[[], object]] = {
             "/choices": lambda: answers.choices(report=self.server.report is not None),
-            "/predict": lambda: answers.predicted(asked(query), coarse=coarse),
-            "/simulate": lambda: _simulated(asked(query), replications),
+            "/predict": lambda: answers.predicted(parse_question(query), coarse=coarse),
+            "/simulate": lambda: _simulated(parse_question(query), replications),
         }
         if path not in known:
             self._send(HTTPStatus.NOT_FOUND, b"there is no such page", "text/plain")

@@ -10,7 +10,7 @@ from typing import Any
 from shakedown.errors import InputError
 from shakedown.files.limits import MAX_DEPTH, digits_line, read_text
 
-MAX_TOLD = 80
+MAX_VALUE_LENGTH = 80
 """Maximum number of characters of a value in an error message."""
 
 
@@ -77,7 +77,7 @@ def locate(text: str, key: str, element: str | None = None) -> int:
 
 
 def describe(value: object) -> str:
-    """A TOML value as text for an error message, truncated to `MAX_TOLD` characters."""
+    """A TOML value as text for an error message, truncated to `MAX_VALUE_LENGTH` characters."""
     if isinstance(value, bool):
         return "true" if value else "false"
     names: dict[type, str] = {dict: "a table", list: "an array"}
@@ -87,4 +87,4 @@ def describe(value: object) -> str:
         text = f'"{value}"' if isinstance(value, str) else str(value)
     except ValueError as error:
         return digits_line(error) or "a value that cannot be printed"
-    return text if len(text) <= MAX_TOLD else f"{text[: MAX_TOLD - 1]}…"
+    return text if len(text) <= MAX_VALUE_LENGTH else f"{text[: MAX_VALUE_LENGTH - 1]}…"

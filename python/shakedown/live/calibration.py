@@ -120,13 +120,13 @@ def calibrate(
         def measure() -> float:
             """Runs a round; returns the cost of a connection."""
             nonlocal handshakes, sleeps, clients_s
-            books, completed = [usage(processes)], []
+            snapshots, completed = [usage(processes)], []
             for duration_s in (BEGINNING_S, seconds):
                 run = loaded(CLIENTS, duration_s)
                 clients_s += run.generator_cpu_s
-                books.append(usage(processes))
+                snapshots.append(usage(processes))
                 completed.append(run.completed)
-            short, long = (after.since(before) for before, after in pairwise(books))
+            short, long = (after.since(before) for before, after in pairwise(snapshots))
             more = completed[1] - completed[0]
             if more <= 0 or (processes and long.ran_s <= short.ran_s):
                 raise ShakedownError(

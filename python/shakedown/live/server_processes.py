@@ -15,7 +15,7 @@ from shakedown.errors import InputError
 from shakedown.native.processors import placed, processors
 
 LISTENING = "0A"
-LOOK_S = 0.03
+POLL_INTERVAL_S = 0.03
 """Interval of the search for new processes; one that serves a single connection lives about as long."""
 
 
@@ -120,7 +120,7 @@ def new_children(processes: frozenset[int]) -> Iterator[set[int]]:
     ended = threading.Event()
 
     def look() -> None:
-        while processes and not ended.wait(LOOK_S):
+        while processes and not ended.wait(POLL_INTERVAL_S):
             seen.update(_children(processes, processes | seen))
 
     looking = threading.Thread(target=look, daemon=True)

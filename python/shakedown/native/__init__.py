@@ -52,7 +52,7 @@ def least_values() -> Mapping[str, int]:
 def canonical(suite: str) -> str:
     """The canonical spelling of a suite's name; raises `InputError` if no such suite is possible."""
     check("suite", suite, "str")
-    with complaints(suite):
+    with name_errors_as_input(suite):
         return cast(str, extension().canonical(suite))
 
 
@@ -86,7 +86,7 @@ def describe(suite: str) -> dict[str, Any]:
     group_family and the curve families of both, and operations: the public-key calls by side and message.
     """
     check("suite", suite, "str")
-    with complaints(suite):
+    with name_errors_as_input(suite):
         return cast("dict[str, Any]", extension().describe(suite))
 
 
@@ -124,7 +124,7 @@ def measure(
     chosen = chosen_options(options, handshake)
     if options.counter is not None:
         counted.valgrind()
-    with complaints(handshake.suite):
+    with name_errors_as_input(handshake.suite):
         found = core.measure(handshake.suite, options.repeat, options=chosen, progress=progress)
     measured = convert(found, Measurement)
     if options.counter is None:
@@ -182,7 +182,7 @@ def primitives(
     """
     core = release_build()
     words = None if filter is None else list(filter)
-    with refused():
+    with value_errors_as_input():
         timed = core.primitives(
             filter=words, seconds=float(seconds), back_to_back=back_to_back, progress=progress
         )
@@ -202,7 +202,7 @@ def transfers(
     `link` is `open`, or `wep`, which encrypts every frame. Raises `InputError`.
     """
     core = extension()
-    with complaints(handshake.suite):
+    with name_errors_as_input(handshake.suite):
         found = core.transfers(
             handshake.suite,
             list(sizes_bytes),
@@ -226,7 +226,7 @@ def named_by_chain(suite: str, options: MeasureOptions) -> tuple[str, list[str]]
     """
     core = extension()
     try:
-        with complaints(suite):
+        with name_errors_as_input(suite):
             found = core.named_by_chain(suite, chosen_options(options, None) or {})
         return cast("tuple[str, list[str]]", found)
     except core.Unsupported as error:
@@ -251,7 +251,7 @@ def certs(request: Mapping[str, object]) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def refused() -> Iterator[None]:
+def value_errors_as_input() -> Iterator[None]:
     """Converts `ValueError` of the core to `InputError`."""
     try:
         yield
@@ -270,7 +270,7 @@ def release_build() -> ModuleType:
 
 
 @contextmanager
-def complaints(suite: str) -> Iterator[None]:
+def name_errors_as_input(suite: str) -> Iterator[None]:
     """Converts the core's errors about names and options to `InputError`."""
     core = extension()
     try:
@@ -297,9 +297,9 @@ def _with_suggestion(message: str, suite: str) -> str:
 
     if "did you mean" in message or "impossible" in message:
         return message
-    refused = _not_run_here(suite)
-    if refused:
-        return refused
+    reason = _not_run_here(suite)
+    if reason:
+        return reason
     found = meant(suite)
     if found:
         return f'suite "{suite[:80]}": did you mean "{found}"?'

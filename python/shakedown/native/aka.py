@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from shakedown.native import complaints, paths_as_text
+from shakedown.native import name_errors_as_input, paths_as_text
 from shakedown.native.core import extension
 from shakedown.schema import convert
 from shakedown.schema.aka import HssSummary, ProvisionedFiles, SgsnSummary
@@ -17,7 +17,7 @@ def suites(suite: str) -> tuple[str, str]:
 
     Raises `InputError`, and the core's `Unsupported` for a suite that cannot carry an attach.
     """
-    with complaints(suite):
+    with name_errors_as_input(suite):
         return cast("tuple[str, str]", extension().aka_suites(suite))
 
 
@@ -26,7 +26,7 @@ def run(suite: str, plan: str, progress: Callable[[int], None] | None = None) ->
 
     Raises `InputError`.
     """
-    with complaints(suite):
+    with name_errors_as_input(suite):
         return cast("dict[str, Any]", extension().aka_run(suite, plan, progress=progress))
 
 
@@ -34,7 +34,7 @@ def provision(
     folder: Path, suite: str, *, home: str, serving: str, nodes: Sequence[str], subscribers: int
 ) -> ProvisionedFiles:
     """Creates two operators, and the files of their HSS, SGSNs and subscribers. Raises `InputError`."""
-    with complaints(suite):
+    with name_errors_as_input(suite):
         made = extension().aka_provision(str(folder), suite, home, serving, list(nodes), subscribers)
     return convert({**made, "files": [str(path) for path in made["files"]]}, ProvisionedFiles)
 
@@ -52,7 +52,7 @@ def hss(
     Raises `InputError`.
     """
 
-    with complaints(""):
+    with name_errors_as_input(""):
         extension().aka_hss(
             listen,
             str(register),
@@ -75,7 +75,7 @@ def sgsn(
     Raises `InputError`.
     """
 
-    with complaints(""):
+    with name_errors_as_input(""):
         extension().aka_sgsn(
             paths_as_text(options),
             store=store,
@@ -86,5 +86,5 @@ def sgsn(
 
 def mobile(options: Mapping[str, object], *, progress: Callable[[int], None] | None = None) -> dict[str, Any]:
     """Attaches to an SGSN over sockets; returns the suite and each attach. Raises `InputError`."""
-    with complaints(""):
+    with name_errors_as_input(""):
         return cast("dict[str, Any]", extension().aka_mobile(paths_as_text(options), progress=progress))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from shakedown.errors import InputError
-from shakedown.native import complaints, paths_as_text
+from shakedown.native import name_errors_as_input, paths_as_text
 from shakedown.native.core import extension
 from shakedown.schema import convert
 from shakedown.schema.eap import Authentications, ServerTally
@@ -27,7 +27,7 @@ def peer(
     if options.rate_per_s is not None and options.rate_per_s <= 0:
         raise InputError("a rate of 0 starts nothing; accepted: a rate above 0 such as 300/s")
     side = {name: getattr(options, name) for name in ("chain", "key", "ca", "password", "fragment")}
-    with complaints(suite):
+    with name_errors_as_input(suite):
         found = extension().eap_peer(
             paths_as_text({"address": server, "secret": secret, "suite": suite, **side}),
             count=options.count,
@@ -57,7 +57,7 @@ def serve(
     Raises `InputError`.
     """
 
-    with complaints(str(options["suite"])):
+    with name_errors_as_input(str(options["suite"])):
         extension().eap_serve(
             paths_as_text(options),
             resume=resume,

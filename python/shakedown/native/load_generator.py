@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from shakedown.native import chosen_options, complaints, release_build
+from shakedown.native import chosen_options, name_errors_as_input, release_build
 from shakedown.native.core import extension
 from shakedown.schema import convert
 from shakedown.schema.live import LoadOutcome, LoadProgress
@@ -42,7 +42,7 @@ def part(
             progress(convert(now, LoadProgress))
 
     core = release_build()
-    with complaints(suite or ""):
+    with name_errors_as_input(suite or ""):
         found: dict[str, Any] = core.load(config, suite=suite, options=options, progress=tell)
     if found["load"]["interrupted"] and not found["load"]["elapsed_s"]:
         # Interrupted before the load started, so there are no figures.
@@ -52,7 +52,7 @@ def part(
 
 def merge(parts: Sequence[Mapping[str, Any]]) -> LoadOutcome:
     """Combines the figures of concurrent generators, as if one generator had recorded all times."""
-    with complaints(""):
+    with name_errors_as_input(""):
         return convert(release_build().merge_loads(parts), LoadOutcome)
 
 
@@ -67,7 +67,7 @@ def connection_served(
     """CPU time per connection: `server_us` of a server on the first processor, `client_us` on the last."""
     core = release_build()
     chosen = chosen_options(options, handshake)
-    with complaints(handshake.suite):
+    with name_errors_as_input(handshake.suite):
         found = core.connection_served(handshake.suite, seconds, list(processors), options=chosen)
     return cast("dict[str, float]", found)
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 MAX_PORT = 65_535
-LOOK_EVERY_S = 0.2
+POLL_INTERVAL_S = 0.2
 """How often a wait for a server checks for Ctrl-C."""
 
 
@@ -141,7 +141,7 @@ class Server:
     ) -> None:
         self.stop() if error is None else self.cut()
         try:
-            while not self.wait(LOOK_EVERY_S):
+            while not self.wait(POLL_INTERVAL_S):
                 pass
         except KeyboardInterrupt:
             self.cut()

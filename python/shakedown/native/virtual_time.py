@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from shakedown.errors import InputError
-from shakedown.native import chosen_options, complaints, refused
+from shakedown.native import chosen_options, name_errors_as_input, value_errors_as_input
 from shakedown.native.core import extension
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def simulate(
     figures. Raises `InputError`.
     """
     options = {} if _threads is None else {"threads": _threads}
-    with refused():
+    with value_errors_as_input():
         return _parts(extension().simulate(spec_text(spec), progress, **options))[0]
 
 
@@ -53,7 +53,7 @@ def replay(spec: str) -> dict[str, Any]:
     """Replays one handshake over a path, without a queue, until its percentiles are precise enough. `spec` is
     a `Replay` as JSON, and the result a `Replayed` of `crates/sim`. Raises `InputError`.
     """
-    with refused():
+    with value_errors_as_input():
         return cast("dict[str, Any]", json.loads(extension().replay(spec)))
 
 
@@ -77,19 +77,19 @@ def pieces(text: str, threads: int) -> tuple[int, int, int]:
     """The first of a simulation's replications, their number, and the number of parts of each for a number of
     threads. Parts share no servers, clients or cells. Raises `InputError` for an invalid simulation.
     """
-    with refused():
+    with value_errors_as_input():
         return cast("tuple[int, int, int]", extension().simulate_pieces(text, threads))
 
 
 def piece(text: str, replication: int, part: tuple[int, int] | None = None) -> str:
     """The outcome of one replication, or of a part of it (its number, number of parts), for `merged`."""
-    with refused():
+    with value_errors_as_input():
         return cast(str, extension().simulate_piece(text, replication, part))
 
 
 def merged(outcomes: Sequence[str]) -> tuple[dict[str, Any], str]:
     """The report and the outcome of all pieces of a simulation, in any order."""
-    with refused():
+    with value_errors_as_input():
         report, outcome = _parts(extension().simulate_merge(outcomes))
     return report, bytes(outcome).decode()
 
@@ -98,7 +98,7 @@ def longer(text: str, outcome: str, spent: int) -> str | None:
     """The simulation that continues after an outcome; None if the outcome is precise enough, or the limit of
     events is reached. `spent` is the number of events so far.
     """
-    with refused():
+    with value_errors_as_input():
         return cast("str | None", extension().simulate_longer(text, outcome, spent))
 
 
@@ -118,7 +118,7 @@ def with_endpoints(
     core = extension()
     chosen = chosen_options(options, handshake)
     try:
-        with complaints(handshake.suite):
+        with name_errors_as_input(handshake.suite):
             text = core.simulate_endpoints(
                 handshake.suite, spec_text(spec), options=chosen, progress=progress
             )

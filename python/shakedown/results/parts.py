@@ -72,13 +72,13 @@ def over_parts(
     concatenates the results. `finish` is applied to the concatenation.
     """
 
-    def asked(query: Query) -> View:
+    def decorated(query: Query) -> View:
         @wraps(query)
-        def ask(results: Chunked) -> pl.DataFrame:
+        def view(results: Chunked) -> pl.DataFrame:
             views = [query(one) for one in results.chunks(kind)]
-            view = pl.concat(views) if views else query(empty())
-            return view if finish is None else finish(view)
+            whole = pl.concat(views) if views else query(empty())
+            return whole if finish is None else finish(whole)
 
-        return ask
+        return view
 
-    return asked
+    return decorated

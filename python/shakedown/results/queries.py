@@ -165,12 +165,12 @@ def predictions(table: pl.DataFrame) -> pl.DataFrame:
         ("predicted.workers", None, "low"): "workers_needed_low",
         ("predicted.workers", None, "high"): "workers_needed_high",
     }
-    said = texts(
+    text_columns = texts(
         "predicted", "basis", *(f"{name}.basis" for name in MARKED), "energy.missing", "energy.terms",
         "unused-key-share.basis", "unused-key-share.missing",
     )  # fmt: skip
     by = ("scenario", "capture", "connection", "rate_per_s")
-    view = wide(rows, PLACE, names, texts=said, by=by)
+    view = wide(rows, PLACE, names, texts=text_columns, by=by)
     keys = ["scenario", "capture", "connection"]
     view = view.join(missing, on=keys, how="left", nulls_equal=True, maintain_order="left")
     return view.with_columns(pl.col("missing").fill_null(0))
@@ -203,8 +203,8 @@ def extrapolated(table: pl.DataFrame) -> pl.DataFrame:
         ("predicted.extrapolated", None, "low"): "low_s",
         ("predicted.extrapolated", None, "high"): "high_s",
     }
-    said = {"predicted.extrapolated": "how", "predicted.extrapolated.source": "source"}
-    return wide(rows, keys, names, side="", texts=said).with_columns(where=_WHERE)
+    text_columns = {"predicted.extrapolated": "how", "predicted.extrapolated.source": "source"}
+    return wide(rows, keys, names, side="", texts=text_columns).with_columns(where=_WHERE)
 
 
 @over_parts("modelled", labelled)
@@ -259,8 +259,8 @@ def capture_kinds(table: pl.DataFrame) -> pl.DataFrame:
     for statistic in ("low", "mean", "high"):
         names["capture.bytes", None, statistic] = f"{statistic}_bytes"
         names["capture.duration", None, statistic] = f"{statistic}_s"
-    said = texts("capture", "protocol", "cipher")
-    return wide(rows, ("scenario", "capture", "item", "suite"), names, texts=said)
+    text_columns = texts("capture", "protocol", "cipher")
+    return wide(rows, ("scenario", "capture", "item", "suite"), names, texts=text_columns)
 
 
 @over_parts("captured")
@@ -275,8 +275,8 @@ def connections(table: pl.DataFrame) -> pl.DataFrame:
     for side in SIDES:
         names["handshake.undecrypted", side, None] = f"{side}_undecrypted_bytes"
         names["retransmission.segments", side, None] = f"{side}_segments"
-    said = texts("connection", "client", "server", "server_name", "protocol", "cipher", "refused")
-    view = wide(rows, ("scenario", "capture", "connection", "suite"), names, texts=said)
+    text_columns = texts("connection", "client", "server", "server_name", "protocol", "cipher", "refused")
+    view = wide(rows, ("scenario", "capture", "connection", "suite"), names, texts=text_columns)
     undecrypted = pl.sum_horizontal(f"{side}_undecrypted_bytes" for side in SIDES)
     return view.with_columns(undecrypted_bytes=undecrypted, wire_bytes=pl.col("bytes") + undecrypted)
 

@@ -180,11 +180,11 @@ def test_wrong_keys_are_told_with_their_line(tmp_path, line, said):
 
 def test_rates_are_the_experiments_unless_the_table_has_one(tmp_path):
     text = 'suites = ["tls1.2/psk"]\nrates = ["5/s", "9/s"]\nworkers = 2\n[live]\n'
-    assert [(one.rate_per_s, one.workers) for one in experiment(tmp_path, text).asked["live"]] == [
+    assert [(one.rate_per_s, one.workers) for one in experiment(tmp_path, text).kind_tables["live"]] == [
         (5.0, 2),
         (9.0, 2),
     ]
-    (one,) = experiment(tmp_path, text + 'rate = "7/s"\nworkers = 1\n').asked["live"]
+    (one,) = experiment(tmp_path, text + 'rate = "7/s"\nworkers = 1\n').kind_tables["live"]
     assert (one.rate_per_s, one.workers) == (7.0, 1)
 
 

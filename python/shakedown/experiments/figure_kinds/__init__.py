@@ -183,6 +183,6 @@ def counted(experiment: Experiment) -> list[tuple[int, str]]:
     return [
         one
         for name, table in tables().items()
-        if name in experiment.asked
-        for one in table.counted(experiment.asked[name])
+        if name in experiment.kind_tables
+        for one in table.counted(experiment.kind_tables[name])
     ]

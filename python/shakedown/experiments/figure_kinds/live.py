@@ -58,7 +58,7 @@ TABLE = loads.TABLE
 
 def needs(experiment: Experiment) -> tuple[Need, ...]:
     """The measured handshakes, from which the saturation rate is computed."""
-    return ("measurements",) if experiment.asked.get("live") else ()
+    return ("measurements",) if experiment.kind_tables.get("live") else ()
 
 
 def compared(found: Experiment, rate_per_s: float | None, time_s: float, *, endpoints: bool) -> Experiment:
@@ -73,7 +73,7 @@ def compared(found: Experiment, rate_per_s: float | None, time_s: float, *, endp
         )
     if not suites:
         raise InputError(f"{found.name}: has no suites to be run live; accepted with --live: suites")
-    wanted: tuple[Live, ...] = found.asked.get("live") or (Live(workers=found.places.workers),)
+    wanted: tuple[Live, ...] = found.kind_tables.get("live") or (Live(workers=found.places.workers),)
     if rate_per_s is not None:
         if rate_per_s <= 0.0:
             raise InputError("--rate is 0; accepted: a rate above 0")
@@ -95,19 +95,19 @@ def compared(found: Experiment, rate_per_s: float | None, time_s: float, *, endp
         msgspec.structs.replace(one, duration_s=each_s, compare=True, endpoints=endpoints or one.endpoints)
         for one in wanted
     )
-    return replace(found, scenarios=found.of("measured"), places=Places(), asked={"live": every})
+    return replace(found, scenarios=found.of("measured"), places=Places(), kind_tables={"live": every})
 
 
 def scenarios(run: Run) -> Iterator[Sequence[Scenario]]:
     """All measured handshakes with each load; one batch per handshake."""
-    asked = run.experiment.asked.get("live", ())
-    for one in run.experiment.of("measured") if asked else ():
+    loads = run.experiment.kind_tables.get("live", ())
+    for one in run.experiment.of("measured") if loads else ():
         if one.handshake in run.measurements:
             yield tuple(
                 msgspec.structs.replace(
                     one, kind="live", bearer="loopback", load=Load(workers=live.workers), asked=live
                 )
-                for live in asked
+                for live in loads
             )
 
 

@@ -92,7 +92,7 @@ def scenarios(run: Run) -> Iterator[Sequence[Scenario]]:
 
 
 def run(scenario: Scenario, run: Run) -> Modelled:
-    run.progress(0, f"pricing {scenario.label}{run.place}")
+    run.progress(0, f"estimating {scenario.label}{run.place}")
     return take(scenario, job(scenario, run)(), run)
 
 

@@ -86,7 +86,7 @@ def profiles(experiment: Experiment) -> Iterator[str]:
 
 
 def _wanted(experiment: Experiment) -> Fleets:
-    return cast(Fleets, experiment.asked.get("simulated", Fleets()))
+    return cast(Fleets, experiment.kind_tables.get("simulated", Fleets()))
 
 
 def _fleet(scenario: Scenario) -> Fleet:
@@ -334,7 +334,7 @@ def rows(scenario: Scenario, found: Found) -> Iterator[Row]:
     yield from _series(one)
 
 
-def _asked(one: Counted) -> float:
+def _offered_load(one: Counted) -> float:
     """The offered load as a fraction of the workers' time, or its lower bound."""
     return 0.0 if one.offered is None else one.offered.estimate or one.offered.lower or 0.0
 
@@ -429,8 +429,8 @@ def notes(found: Found) -> list[str]:
         return [f"{_place(one)}: {one.arrivals}: {cells}"]
     if not one.unstable:
         return []
-    asked = f"{_asked(one):.0%} of {one.server_device}'s workers"
-    return [f"{_place(one)}: {one.arrivals} asks for {asked}: unstable"]
+    offered = f"{_offered_load(one):.0%} of {one.server_device}'s workers"
+    return [f"{_place(one)}: {one.arrivals} asks for {offered}: unstable"]
 
 
 def _place(one: Simulated | SimulatedMix) -> str:

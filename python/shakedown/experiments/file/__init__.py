@@ -68,9 +68,9 @@ def read_experiment(path: str | Path, tables: Mapping[str, Table]) -> Experiment
         chains=files,
         notes=notes,
     )
-    asked = {}
+    kind_tables = {}
     for name, table in tables.items():
         if name in document.data:
             given = document.table(name, [key.name for key in table.keys])
-            asked[name] = table.read(document, given, found)
-    return replace(found, asked=asked)
+            kind_tables[name] = table.read(document, given, found)
+    return replace(found, kind_tables=kind_tables)

@@ -16,15 +16,15 @@ from shakedown.schema.saved import AboutExperiment
 class Experiment:
     """The scenarios of an experiment, in the order of the file, and its places.
 
-    A suite that presents user-supplied certificates is named after their keys. `asked` has the content of the
-    tables of single kinds, by kind.
+    A suite that presents user-supplied certificates is named after their keys. `kind_tables` has the contents
+    of the tables of single kinds, by kind.
     """
 
     about: AboutExperiment
     scenarios: tuple[Scenario, ...]
     places: Places = field(default_factory=Places)
     options: MeasureOptions = field(default_factory=MeasureOptions)
-    asked: Mapping[str, Any] = field(default_factory=dict)
+    kind_tables: Mapping[str, Any] = field(default_factory=dict)
     chains: Mapping[Side, SideFiles] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 

@@ -153,8 +153,8 @@ def _mixes(document: Document, table: Mapping[str, Any]) -> tuple[Mix, ...]:
     return tuple(found.values())
 
 
-def _counted(asked: Fleets) -> Iterator[tuple[int, str]]:
-    yield len(asked.mixes), "mixture"
+def _counted(content: Fleets) -> Iterator[tuple[int, str]]:
+    yield len(content.mixes), "mixture"
 
 
 TABLE = Table(KEYS, read_fleets, _counted)

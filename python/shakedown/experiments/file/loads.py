@@ -61,8 +61,8 @@ def _emulate_device(document: Document, names: tuple[str, ...], trace_count: int
     return tuple(dict.fromkeys(names))
 
 
-def _counted(asked: tuple[Live, ...]) -> Iterator[tuple[int, str]]:
-    yield len(asked), "live load"
+def _counted(content: tuple[Live, ...]) -> Iterator[tuple[int, str]]:
+    yield len(content), "live load"
 
 
 TABLE = Table(keys_of(Live), read_loads, _counted)

@@ -32,7 +32,7 @@ def _written(default: object) -> str:
     return f"{default:g}" if isinstance(default, int | float) else "none"
 
 
-def _nothing(asked: Any) -> Iterable[tuple[int, str]]:  # noqa: ANN401 - any type that the kind reads
+def _nothing(content: Any) -> Iterable[tuple[int, str]]:  # noqa: ANN401 - any type that the kind reads
     return ()
 
 
@@ -40,9 +40,9 @@ def _nothing(asked: Any) -> Iterable[tuple[int, str]]:  # noqa: ANN401 - any typ
 class Table:
     """The table of a kind, which has the kind's name.
 
-    `read` converts a table with valid keys to the experiment's `asked` of this kind. Its other arguments are
-    the document, for errors, and the rest of the experiment. It raises `InputError`. `counted` returns counts
-    with their names, for `validate`.
+    `read` converts a table with valid keys to this kind's entry in the experiment's `kind_tables`. Its other
+    arguments are the document, for errors, and the rest of the experiment. It raises `InputError`. `counted`
+    returns counts with their names, for `validate`.
     """
 
     keys: tuple[Key, ...]
