@@ -114,7 +114,7 @@ def test_the_whole_is_made_of_the_least_of_each_part():
 def test_rounds_are_kept_as_they_come_and_none_begins_that_would_end_too_late(fake):
     seen: list[int] = []
     found = replication.measure(
-        ["tls1.2/psk"], 20, rounds=4, kept=lambda so_far: seen.append(len(so_far.rounds))
+        ["tls1.2/psk"], 20, rounds=4, on_round=lambda so_far: seen.append(len(so_far.rounds))
     )
     assert seen == [1, 2, 3, 4]
     assert len(found.rounds) == 4

@@ -233,7 +233,7 @@ def test_clock_scaling_is_asked_for_and_named():
         assert row["range_s"][0] <= row["time_s"] / 2
 
 
-PRICED = [name for name in device_names() if name != "this-machine" and load_device(name).priced]
+PRICED = [name for name in device_names() if name != "this-machine" and load_device(name).has_primitives]
 TRIPLES = [
     ("sign", "rsa", "rsa2048"),
     ("verify", "rsa", "rsa3072e3"),

@@ -20,7 +20,7 @@ BUILDS = [
     build
     for name in shipped_names("devices")
     for device in [load_device(name)]
-    if device.priced
+    if device.has_primitives
     for build in (device, *device.variants)
 ]
 

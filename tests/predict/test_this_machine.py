@@ -79,16 +79,16 @@ class Slowing(Speed):
 def test_rounds_are_kept_as_they_come(fake):
     seen: list[int] = []
     few = {"rounds": 3, "repeat": 2}
-    measure_suites(["tls1.2/psk"], **few, speed=Steady(), kept=lambda found: seen.append(len(found)))
+    measure_suites(["tls1.2/psk"], **few, speed=Steady(), on_round=lambda found: seen.append(len(found)))
     assert seen == [1, 1, 1]
-    measure_suites(["tls1.2/psk"], **few, speed=Steady(), minutes=0.0, kept=lambda found: seen.append(0))
+    measure_suites(["tls1.2/psk"], **few, speed=Steady(), minutes=0.0, on_round=lambda found: seen.append(0))
     assert seen == [1, 1, 1, 0]
 
 
 def test_there_are_more_rounds_while_none_is_at_full_speed(fake):
     seen: list[int] = []
     measure_suites(
-        ["tls1.2/psk"], rounds=3, repeat=2, speed=Slowing(), kept=lambda found: seen.append(len(found))
+        ["tls1.2/psk"], rounds=3, repeat=2, speed=Slowing(), on_round=lambda found: seen.append(len(found))
     )
     assert seen == [1] * (MAX_ROUND_FACTOR * 3)
 

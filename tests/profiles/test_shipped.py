@@ -58,7 +58,7 @@ def test_a_device_says_what_it_is_and_where_from(name):
     assert device.title
     assert device.chip
     assert device.source
-    assert device.priced == (name not in DESCRIPTION_ONLY.split())
+    assert device.has_primitives == (name not in DESCRIPTION_ONLY.split())
 
 
 @pytest.mark.parametrize("name", bearer_names())

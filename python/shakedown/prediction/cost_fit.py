@@ -105,7 +105,9 @@ def reference_builds(devices: Iterable[str]) -> list[Build]:
     builds = []
     for name in devices:
         device = load_device(name)
-        builds += [build_of(one) for one in (device, *device.variants) if one.priced and one.reference]
+        builds += [
+            build_of(one) for one in (device, *device.variants) if one.has_primitives and one.reference
+        ]
     return [*(build for build in builds if build.log_s), *secure_elements()]
 
 

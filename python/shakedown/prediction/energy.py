@@ -17,7 +17,7 @@ from shakedown.prediction.figures import weakest
 from shakedown.prediction.prices import Price, known_basis
 from shakedown.profiles import Bearer, Device
 from shakedown.schema.base import Basis
-from shakedown.schema.predictions import MATTERS
+from shakedown.schema.predictions import NEGLIGIBLE_SHARE
 
 WORK_WITHOUT_COST = "a part of the processor's work"
 """The name of the missing energy if a part of the client's work has no cost."""
@@ -57,7 +57,9 @@ class Energy:
     @property
     def known(self) -> bool:
         """Whether the missing part of the handshake itself is negligible."""
-        return self.at_most_j <= MATTERS * _sum({"processor": self.processor, "radio": self.radio}).mean
+        return (
+            self.at_most_j <= NEGLIGIBLE_SHARE * _sum({"processor": self.processor, "radio": self.radio}).mean
+        )
 
     @property
     def wake_tail(self) -> Range:
@@ -222,7 +224,7 @@ def _around_basis(
 ) -> Basis:
     """The basis of set-up and tail; it includes the processor's power if its wait for the set-up matters."""
     known, waiting_j = _plus([setup, tail]), (device.power.idle_w or 0.0) * bearer.setup_s
-    matters = from_idle and known is not None and waiting_j > MATTERS * known.mean
+    matters = from_idle and known is not None and waiting_j > NEGLIGIBLE_SHARE * known.mean
     return weakest([_power_basis(bearer), *([_power_basis(device)] if matters else [])])
 
 

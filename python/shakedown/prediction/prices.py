@@ -25,7 +25,7 @@ from shakedown.profiles.overhead import is_public_key, message_key, message_kind
 from shakedown.profiles.software import AS_OURS
 from shakedown.profiles.vocabulary import SYMMETRIC_OPERATIONS
 from shakedown.schema.base import Basis, Side
-from shakedown.schema.predictions import MATTERS
+from shakedown.schema.predictions import NEGLIGIBLE_SHARE
 
 CLOCK_SPREAD = 2.0
 """Uncertainty, ×/÷, of figures that were scaled by the ratio of two clock rates."""
@@ -177,7 +177,7 @@ def known_basis(prices: Sequence[Price]) -> Basis:
     for one in prices:
         for basis, part in one.bases.items():
             upper[basis] = upper.get(basis, 0.0) + part.high
-    return weakest(basis for basis, seconds in upper.items() if seconds > MATTERS * whole)
+    return weakest(basis for basis, seconds in upper.items() if seconds > NEGLIGIBLE_SHARE * whole)
 
 
 def price(trace: Trace, side: Side, device: Device, scale_from: Device | None = None) -> Price:
@@ -193,14 +193,14 @@ def on_device(
     pricing: Callable[[Device], SidePricing], device: Device, scale_from: Device | None = None
 ) -> Price:
     """Work on a device, or on another one, scaled by the ratio of the clocks. Raises `InputError`."""
-    if device.priced:
+    if device.has_primitives:
         return pricing(device).run()
     if scale_from is None:
         raise InputError(
             f"device {device.name!r} has no primitives, only a description; "
             "accepted: a device with primitives, or --scale-from DEVICE to scale another's by the clock rate"
         )
-    if not scale_from.priced:
+    if not scale_from.has_primitives:
         raise InputError(f"device {scale_from.name!r} has no primitives to scale from")
     return _by_clock(pricing(scale_from).run(), device, scale_from)
 

@@ -300,7 +300,7 @@ def scenario(
     """
     client, server, link = load_device(device), load_device(server_device), load_bearer(bearer)
     scale = None if scale_from is None else load_device(scale_from)
-    if scale is not None and client.priced and server.priced:
+    if scale is not None and client.has_primitives and server.has_primitives:
         raise InputError(
             f"{scale_from}'s figures are not needed: {device} and {server_device} have primitives; "
             "accepted: with a device that has none"
@@ -314,11 +314,11 @@ def scenario(
         software = trace.software or load_software("none")
         trace = trace.served_by(structs.replace(software, tickets=0, resumption_tickets=0))
     prices = [
-        _priced(Same(trace), "client", Same(client), Same(None if client.priced else scale)),
-        _priced(Same(trace), "server", Same(server), Same(None if server.priced else scale)),
+        _priced(Same(trace), "client", Same(client), Same(None if client.has_primitives else scale)),
+        _priced(Same(trace), "server", Same(server), Same(None if server.has_primitives else scale)),
     ]
     if inside_eap is not None:
         prices = [replace(one, connection=None) for one in prices]
         inside_eap = replace(inside_eap, ticket_bytes=eap.renewed_ticket_bytes(trace, library))
-    by_clock = None if server.priced else scale
+    by_clock = None if server.has_primitives else scale
     return Scenario(trace, client, server, link, prices[0], prices[1], inside_eap, from_idle, by_clock)

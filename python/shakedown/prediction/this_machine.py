@@ -46,7 +46,7 @@ def measure_suites(
     minutes: float | None = None,
     speed: Speed | None = None,
     progress: Callable[[int, int, str], None] = lambda done, total, name: None,
-    kept: Callable[[list[dict[str, Any]]], None] = lambda measured: None,
+    on_round: Callable[[list[dict[str, Any]]], None] = lambda measured: None,
 ) -> list[dict[str, Any]]:
     """Measure suites in turn, several rounds, and return each suite's median round at full speed.
 
@@ -57,7 +57,7 @@ def measure_suites(
         repeat: handshakes of each in a round.
         minutes: begin no round that would end later, judged by the longest so far; the first always runs.
         speed: collects the loop's times.
-        kept: called after each round with what is measured so far.
+        on_round: called after each round with what is measured so far.
     """
     tickets = native.profile_suites()
     speed = speed or Speed.warmed_up()
@@ -86,7 +86,7 @@ def measure_suites(
                 continue
             found[name].append(Timed(builtins(timed.found), timed.loop_s))
         longest_s = max(longest_s, perf_counter() - round_begun)
-        kept(_middle_ones(found, speed, provisional=True))
+        on_round(_middle_ones(found, speed, provisional=True))
     return _middle_ones(found, speed)
 
 

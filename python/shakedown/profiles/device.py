@@ -97,7 +97,7 @@ class Device:
         return f"Device({self.name}: {self.title}, {len(self.costs)} primitives)"
 
     @property
-    def priced(self) -> bool:
+    def has_primitives(self) -> bool:
         """Whether the profile has any primitive; otherwise it only has a description and totals."""
         return bool(self.costs)
 
@@ -125,9 +125,9 @@ class Device:
 
     def summary(self) -> dict[str, Any]:
         """The device as ``devices --json`` prints it, with the number of its primitives."""
-        told = ("name", "title", "chip", "clock_hz", "library", "build", "date", "source", "note", "assumed")
+        keys = ("name", "title", "chip", "clock_hz", "library", "build", "date", "source", "note", "assumed")
         return {
-            **{key: builtins(getattr(self, key)) for key in told},
+            **{key: builtins(getattr(self, key)) for key in keys},
             "primitives": len(self.costs),
             "variant": self.variant,
             "variants": [one.name for one in self.variants],
@@ -149,10 +149,10 @@ class Device:
                 for row in _rows(placed, ("protocol", "message", *_TRIPLE))
             ],
         }
-        told = ("core", "implementation", "spread", "reference", "connection", "energy", "totals")
+        keys = ("core", "implementation", "spread", "reference", "connection", "energy", "totals")
         return {
             **self.summary(),
-            **{key: builtins(getattr(self, key)) for key in told},
+            **{key: builtins(getattr(self, key)) for key in keys},
             "overhead": builtins(work),
             "primitives": _rows(self.costs, _TRIPLE),
         }

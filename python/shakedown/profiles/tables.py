@@ -9,7 +9,7 @@ from typing import Any
 
 from shakedown.errors import InputError, did_you_mean
 
-LARGEST, LEAST = 1e18, 1e-18
+MAX_FIGURE, MIN_FIGURE = 1e18, 1e-18
 """Limits of a profile's figures, so that their sums and squares are finite."""
 
 MAX_MS = 1e12
@@ -24,7 +24,7 @@ class Table:
 
     def __init__(self, values: Mapping[str, Any], where: str) -> None:
         self._values = dict(values)
-        self._asked: dict[str, None] = {}
+        self._read_keys: dict[str, None] = {}
         self.where = where
 
     def fail(self, message: str) -> InputError:
@@ -66,8 +66,8 @@ class Table:
         accepted = f"a number {bounds}".strip()
         if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value:
             raise self.fail(f"{key} is {value!r:.40}; accepted: {accepted}")
-        if abs(value) > LARGEST or 0 < abs(value) < LEAST:
-            sizes = f"with an absolute value from {LEAST:g} to {LARGEST:g}"
+        if abs(value) > MAX_FIGURE or 0 < abs(value) < MIN_FIGURE:
+            sizes = f"with an absolute value from {MIN_FIGURE:g} to {MAX_FIGURE:g}"
             raise self.fail(f"{key} is {value!r:.40}; accepted: {accepted}, {sizes}")
         low = value <= above if above is not None else minimum is not None and value < minimum
         if low or (maximum is not None and value > maximum):
@@ -76,7 +76,7 @@ class Table:
 
     def maybe(self, key: str, **limits: float) -> float | None:
         """Read a number as `number` does; None if it is missing."""
-        self._asked[key] = None
+        self._read_keys[key] = None
         return self.number(key, None, **limits) if key in self._values else None
 
     def seconds(
@@ -95,7 +95,7 @@ class Table:
 
     def maybe_whole(self, key: str, **limits: float) -> int | None:
         """Read a whole number; None if it is missing."""
-        self._asked[key] = None
+        self._read_keys[key] = None
         return self.whole(key, None, **limits) if key in self._values else None
 
     def flag(self, key: str, *, default: bool) -> bool:
@@ -121,7 +121,7 @@ class Table:
 
     def maybe_table(self, key: str) -> Table | None:
         """Read a sub-table; None if it is missing."""
-        self._asked[key] = None
+        self._read_keys[key] = None
         return self.table(key) if key in self._values else None
 
     def tables(self, key: str) -> list[Table]:
@@ -156,13 +156,13 @@ class Table:
 
     def finish(self, more: str = "") -> None:
         """Raise `InputError` for the first unknown key; `more` describes other keys that are accepted."""
-        accepted = [*self._asked, *([more] if more else [])]
+        accepted = [*self._read_keys, *([more] if more else [])]
         for key in self._values:
             hint = did_you_mean(key, accepted)
             raise self.fail(f"unknown key {key!r}; accepted: {', '.join(accepted)}{hint}")
 
     def _take(self, key: str, default: object) -> Any:  # noqa: ANN401 - TOML values have any type
-        self._asked[key] = None
+        self._read_keys[key] = None
         if key in self._values:
             return self._values.pop(key)
         if default is None:

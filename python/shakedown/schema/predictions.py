@@ -13,7 +13,7 @@ from msgspec import UNSET, UnsetType
 
 from shakedown.schema.base import Amount, Basis, Bounds, Carrier, Count, Number, Object, Side, Text
 
-MATTERS = 0.05
+NEGLIGIBLE_SHARE = 0.05
 """A part determines the basis of a total only if the upper end of its range is at least this share of the
 total.
 """

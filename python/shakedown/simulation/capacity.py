@@ -22,8 +22,8 @@ from shakedown.schema.simulated import FailedSimulatedCapacity, Simulated, Simul
 from shakedown.simulation.cell_limit import CellLimit, cell_limit
 from shakedown.simulation.deployment import Site
 from shakedown.simulation.fleet import PRECISION, Settled, settle
-from shakedown.simulation.simulate import Job, after_handshake, missing_of, run, stands_on
-from shakedown.simulation.spec import Client, at_least, mean_work_s
+from shakedown.simulation.simulate import Job, after_handshake, cost_basis, missing_of, run
+from shakedown.simulation.spec import Client, mean_work_s, with_lowest_work
 
 MAX_EVENTS, MAX_EVENTS_TRIED = 200_000_000, 100_000_000
 """Limits of events at the resulting rate and at each tried rate: half a minute of one processor at most."""
@@ -115,8 +115,8 @@ class _Search:
         self.one, self.within_s, self.percentile = one, within_s, percentile
         self.workers, self.seed, self.fleet = workers, seed, fleet
         any_rate = self.settled(1.0, TRIED_PRECISION)
-        (self.client,) = at_least([Client(one)], any_rate)
-        self.stands_on = stands_on(self.client, any_rate)
+        (self.client,) = with_lowest_work([Client(one)], any_rate)
+        self.cost_basis = cost_basis(self.client, any_rate)
         self.after = after_handshake(self.client, any_rate)
         service_s = mean_work_s([self.client], any_rate)
         self.cells_limit: CellLimit | None = None if fleet.cells is None else cell_limit(one, fleet.cells)
@@ -265,8 +265,8 @@ class _Search:
             "seed": self.seed,
             "handshake_bytes": one.handshake_bytes._asdict(),
             "unused_key_share_s": one.unused_key_share_s,
-            "basis": self.stands_on["basis"],
-            "without_cost": self.stands_on["without_cost"],
+            "basis": self.cost_basis["basis"],
+            "without_cost": self.cost_basis["without_cost"],
         }
         if found is not None and found.records is not UNSET:
             plain["records"] = builtins(found.records)

@@ -28,8 +28,8 @@ from shakedown.simulation.deployment import Site
 from shakedown.simulation.fleet import Settled, settle
 from shakedown.simulation.memory_limit import check_room
 from shakedown.simulation.pieces import Pool, in_pieces
-from shakedown.simulation.simulate import Progress, figures, may_shorten_times, missing_of, spread, stands_on
-from shakedown.simulation.spec import Client, at_least, simulation_spec, works
+from shakedown.simulation.simulate import Progress, cost_basis, figures, may_shorten_times, missing_of, spread
+from shakedown.simulation.spec import Client, simulation_spec, with_lowest_work, works
 
 KEYS = ("suite", "weight", "device", "bearer", "resumption")
 _NUMBERS = {"weight": (1e9, "a number from 0 to 1e9"), "resumption": (1.0, "a share from 0 to 1")}
@@ -185,7 +185,7 @@ def run_mix(
     whole = math.fsum(one.weight for one in clients)
     if not whole > 0.0:
         raise InputError("the weights of all kinds of clients are 0; accepted: at least one above 0")
-    clients = at_least(clients, settled)
+    clients = with_lowest_work(clients, settled)
     spec = simulation_spec(clients, settled, workers=workers, seed=seed)
     if pool is None or pool.is_here():
         check_room(clients, settled, workers, spec)
@@ -227,5 +227,5 @@ def _part(
         "ready_s": ready,
         "unused_key_share_s": full.unused_key_share_s,
         **({"series": report["series"]} if report["series"] else {}),
-        **stands_on(client, settled),
+        **cost_basis(client, settled),
     }

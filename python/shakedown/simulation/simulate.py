@@ -31,7 +31,7 @@ from shakedown.simulation.fleet import Settled, settle
 from shakedown.simulation.memory_limit import check_room
 from shakedown.simulation.pieces import Pool, Work, in_pieces
 from shakedown.simulation.records import Records
-from shakedown.simulation.spec import Client, at_least, priced_spec, simulation_spec
+from shakedown.simulation.spec import Client, priced_spec, simulation_spec, with_lowest_work
 
 Progress = Callable[[int, int], None]
 
@@ -132,7 +132,7 @@ class Job:
     @cached_property
     def client(self) -> Client:
         """The one kind of client."""
-        return at_least([Client(self.priced, self.resumed)], self.settled)[0]
+        return with_lowest_work([Client(self.priced, self.resumed)], self.settled)[0]
 
     def spec(self) -> dict[str, Any]:
         """The core's scenario."""
@@ -181,14 +181,14 @@ def row(job: Job, report: Mapping[str, Any], engines: Mapping[str, Any] | None =
         "handshake_bytes": priced.handshake_bytes._asdict(),
         "unused_key_share_s": priced.unused_key_share_s,
         "modelled": closed_form(priced, settled.arrivals, job),
-        **stands_on(job.client, settled),
+        **cost_basis(job.client, settled),
     }
     if engines is not None:
         found["endpoints"] = compared(engines)
     return convert(found, Simulated)
 
 
-def stands_on(client: Client, settled: Settled) -> dict[str, Any]:
+def cost_basis(client: Client, settled: Settled) -> dict[str, Any]:
     """The basis of the costs of a kind of client, and its work without a cost figure."""
     sides = [*client.sides(), *after_handshake(client, settled)]
     without_cost = {tuple(one.items()): one for side in sides for one in side.without_cost}
@@ -279,7 +279,7 @@ def figures(
         ),
         "queue_wait_s": times("client_wait_s", bounded=bounded_waits),
         "job_wait_s": times("queue_wait_s", bounded=bounded_waits),
-        # If any cost is missing, the server's costs are also at their lower bounds (`spec.at_least`).
+        # If any cost is missing, the server's costs are also at their lower bounds (`spec.with_lowest_work`).
         "utilisation": load(report["utilisation"]),
         "offered": None if report["offered"] is None else simulated(report["offered"], basis, everything),
         "unstable": is_unstable(settled, report, everything),

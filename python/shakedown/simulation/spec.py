@@ -52,7 +52,7 @@ def works(clients: Sequence[Client], settled: Settled) -> list[Price]:
     return [*(side for one in clients for side in one.sides()), *(one for one in records if one is not None)]
 
 
-def at_least(clients: Sequence[Client], settled: Settled) -> list[Client]:
+def with_lowest_work(clients: Sequence[Client], settled: Settled) -> list[Client]:
     """The same clients; if any work has no figure, all work is at the low end of its range, because clients
     wait for one another. Times are then lower bounds.
     """

@@ -37,14 +37,14 @@ class Figures(Primitives):
         if known is not None and known != cost:
             raise ContradictionError(
                 f"{self._what} {self._lines[triple]} and {self.line} give different figures for "
-                f"{' '.join(part for part in triple if part)} ({_told(known)}; {_told(cost)}); "
+                f"{' '.join(part for part in triple if part)} ({_as_text(known)}; {_as_text(cost)}); "
                 "accepted: one figure of each"
             )
         self._lines.setdefault(triple, self.line)
         super().__setitem__(triple, cost)
 
 
-def _told(cost: dict[str, float]) -> str:
+def _as_text(cost: dict[str, float]) -> str:
     names = {"time_us": "us", "per_call_us": "us a call", "per_kib_us": "us a KiB"}
     return ", ".join(f"{value:.6g} {names[key]}" for key, value in cost.items())
 
