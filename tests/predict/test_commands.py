@@ -419,3 +419,22 @@ def test_a_bearer_says_what_clients_of_a_cell_share_and_how_they_get_access(caps
     assert "802154: access: aloha: channels 1, attempts 4, sense: unit_ms 0.32, min_exponent 3, " in out
     assert "gsm-csd: access: circuits: channels 14\n" in out
     assert "ethernet: cell" not in out
+
+
+def test_measure_and_validate_name_suites_that_the_software_does_not_offer(capsys, tmp_path):
+    said = "tls1.2/psk: go does not offer it; figures are those of a server that would\n"
+    command = [
+        "measure",
+        "tls1.2/psk",
+        "tls1.2/rsa/rsa2048/server",
+        "--server-software",
+        "go",
+        "--repeat",
+        "2",
+    ]
+    assert exit_status(command) == 0
+    assert capsys.readouterr().err.endswith(said)
+    experiment = tmp_path / "e.toml"
+    experiment.write_text('suites = ["tls1.2/psk", "tls1.2/rsa/rsa2048/server"]\nserver_software = "go"\n')
+    assert exit_status(["validate", str(experiment)]) == 0
+    assert capsys.readouterr().err.endswith(said)

@@ -183,7 +183,8 @@ def command(
             _show(measured, selection, messages)
         raise
     _show(measured, selection, messages)
-    for remark in native.take_notices():
+    of_software = [remark for one in handshakes for remark in chosen.software_notes(one.suite)]
+    for remark in (*native.take_notices(), *of_software):
         note(remark)
     if pcap:
         in_memory.write_capture(handshakes, pcap, keylog, chosen, replace=force)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -19,6 +19,9 @@ from shakedown.errors import InputError
 from shakedown.schema.arguments import check, check_fields
 from shakedown.schema.base import SIDES, Carrier, Kind, Object, Side
 from shakedown.schema.options import FileName, OptionGroup
+
+if TYPE_CHECKING:
+    from shakedown.profiles.software import ServerSoftware
 
 DEFAULT_REPEAT = 30
 DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE, DEFAULT_BEARER = "phone", "server", "lte"
@@ -71,18 +74,24 @@ class MeasureOptions(OptionGroup, frozen=True, kw_only=True):
                     return other, chain
         return None
 
-    def issuing(self, suite: str) -> MeasureOptions:
-        """The options for a suite, with the number of TLS 1.3 tickets that the server's software issues."""
+    def _software(self) -> ServerSoftware:
         from shakedown.profiles.registry import load_software
         from shakedown.profiles.software import DEFAULT_SOFTWARE
 
-        software = load_software(
-            str(DEFAULT_SOFTWARE if self.server_software is None else self.server_software)
-        )
+        return load_software(str(DEFAULT_SOFTWARE if self.server_software is None else self.server_software))
+
+    def issuing(self, suite: str) -> MeasureOptions:
+        """The options for a suite, with the number of TLS 1.3 tickets that the server's software issues."""
+        software = self._software()
         if self.tickets is not None or not suite.startswith("tls1.3/") or self.carrier == "eap":
             return self
         tickets = software.tickets_of(resumption="/resumed" in suite)
         return msgspec.structs.replace(self, tickets=tickets)
+
+    def software_notes(self, suite: str) -> list[str]:
+        """A note if the server's software does not offer the suite, or does not resume its sessions."""
+        note = self._software().note(suite)
+        return [] if note is None else [note]
 
     def checked(self) -> MeasureOptions:
         """The validated options, with the verification time.

@@ -64,7 +64,7 @@ def read_suites(
                 name,
             )
         found[one.suite] = name
-        notes += [f"{one.suite}: {note}" for note in one.notes]
+        notes += [*(f"{one.suite}: {note}" for note in one.notes), *options.software_notes(one.suite)]
         handshake = HandshakeId(
             suite=one.suite,
             client_stack=stacks["client"],
