@@ -261,7 +261,7 @@ impl HalfStream {
     }
 
     /// Delivers the held data and reports gaps at the end of the connection.
-    /// `mark` is that end in the capture.
+    /// `mark` is the packet at the connection's end.
     pub(crate) fn finish(&mut self, mark: Mark, sink: &mut impl Sink) {
         while !self.held.is_empty() {
             self.give_up_hole(sink);

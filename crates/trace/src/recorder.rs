@@ -64,8 +64,8 @@ pub enum Event {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Log {
     state: State,
-    /// A message owns the current span. Otherwise a boundary has no effect, because the span continues as the next one:
-    /// two of three boundaries neither read the clock nor are written.
+    /// True if a message owns the current span. Otherwise a boundary has no effect: the span continues after it. This
+    /// is so for about two thirds of the boundaries; they cost neither a clock reading nor an event.
     owned: bool,
     /// The message that begins at the next boundary: see [`announce`].
     announced: Option<(MessageName, u32)>,
@@ -346,7 +346,7 @@ pub fn timed<T>(primitive: Primitive, bytes: u32, work: impl FnOnce() -> T) -> T
 /// The properties of a call, which is recorded when it returns.
 pub struct Entry {
     pub primitive: &'static Primitive,
-    /// Earlier time of the same message that is added: only the length of an operation is used.
+    /// Time that earlier calls spent on the same operation. It is added: only an operation's duration is used.
     pub spent: Ticks,
     /// Processed bytes; 0 for public-key calls.
     pub bytes: u32,

@@ -68,7 +68,7 @@ def command() -> None:
 @click.argument("words", nargs=-1, required=True, metavar="-- COMMAND…", type=click.UNPROCESSED)
 @seed_option
 @click.option(
-    "--pair", metavar="'COMMAND'", help="Run COMMAND at the far end, instead of this host's servers."
+    "--pair", metavar="'COMMAND'", help="Run another command at the far end, in place of this host's servers."
 )
 @click.option("--pcap", type=FILE, help="Capture at the client's end.")
 @force_option
