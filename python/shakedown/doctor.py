@@ -32,12 +32,12 @@ def diagnose() -> list[Diagnosis]:
     checks: tuple[tuple[str, Callable[[], Finding], str], ...] = (
         ("core", _core, "everything except reading existing files"),
         ("key store", _key_store, "measure, serve, certs: they store keys and certificates there"),
-        ("user namespaces", _user_namespaces, "bearer run, bearer check, validate --live over a bearer"),
-        ("TUN", _tun, "bearer run, bearer check, validate --live over a bearer"),
+        ("user namespaces", _user_namespaces, "bearer run, bearer check"),
+        ("TUN", _tun, "bearer run, bearer check"),
         ("time stamp counter", _time_stamp_counter, "nothing; times of short operations are less precise"),
         ("frequency", _frequency, "comparing times of different runs; compare --pair is less affected"),
         ("steal and load", _steal, "comparing times of different runs; counts are not affected"),
-        ("valgrind", _program("valgrind"), "measure --counter instructions, check's limits of instructions"),
+        ("valgrind", _program("valgrind"), "measure --counter instructions, limits on instructions in check"),
         ("tshark", _program("tshark"), "some tests; the program itself does not need it"),
         ("openssl", _program("openssl"), "some tests; the program contains its own OpenSSL"),
     )

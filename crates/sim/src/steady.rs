@@ -21,7 +21,8 @@ const COUNTED_MEMORIES: u64 = 20;
 /// The margin of a wait is compared with at least this share of the mean time until ready, because a shorter wait is a
 /// negligible part of that time.
 const SMALL_WAIT: f64 = 0.01;
-/// Maximum change of the mean by the warm-up that the data require, as a share of the precision.
+/// Maximum change of the mean if the warm-up that the data require replaced the present one, as a share of the
+/// precision.
 const MAX_SHIFT: f64 = 0.25;
 /// Limits of the factor by which the next run is longer. The upper limit is smaller if the previous run was too short
 /// for a reliable width of the interval.

@@ -1,4 +1,4 @@
-//! WTLS (WAP-199, WAP-261) as a protocol engine that does no input or output.
+//! WTLS (WAP-199, WAP-261) as a sans-IO protocol engine.
 //!
 //! Inputs of the engine are datagrams, the time, randomness and a provider of cryptographic
 //! primitives; outputs are datagrams, events and the time of its next timer. It opens no socket,
@@ -72,7 +72,8 @@
 //!
 //! # Modules
 //!
-//! The lowest layer comes first: a module uses only modules earlier in this list.
+//! The lowest layer comes first: of the modules in this list, each uses only those of its own item or of
+//! earlier items.
 //!
 //! * [`codec`]: reading and writing bytes. [`mod@curve`], `dh`, `parameters`, `numbers`: curves, groups, and the
 //!   numbers that the specification assigns.

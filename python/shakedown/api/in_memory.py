@@ -111,7 +111,7 @@ def named_by_chain(suite: str, options: MeasureOptions) -> tuple[str, list[str]]
     named = native.named_by_chain(suite, options)
     if options.certificate_form and set(native.presenting(suite)) <= set(options.user_supplied):
         raise InputError(
-            f"{suite}: a certificate form is for generated certificates, and all that this suite presents "
+            f"{suite}: a certificate form is for generated certificates, but all certificates in this suite "
             "are yours; accepted: one or the other"
         )
     return named

@@ -271,7 +271,7 @@ def _fail(message: str, status: int, error: BaseException | None = None) -> int:
     # Line ends become spaces; other control characters are printed visibly.
     line = _bounded(visible(" ".join(without_codes(message).split(" ")).strip()))
     try:
-        # Imported here, because these packages must be complete before anything else is imported.
+        # Imported here, because a package must be initialised before its own modules are imported.
         from shakedown.cli._output import note
 
         note(f"error: {line[:1].lower() + line[1:] if _is_sentence(line) else line}")

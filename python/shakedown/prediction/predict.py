@@ -58,6 +58,8 @@ def predict_rows(
 ) -> list[Row]:
     """Predict handshakes: one row per suite, place and rate (`shakedown.schema.predictions.Prediction`).
 
+    A place is a device of the client, a device of the server, and a bearer.
+
     A suite that cannot be predicted has a row with the reason (``FailedPrediction``). On a bearer
     whose packets are too small, every suite has such a row. If no suite can be predicted, the first error is
     raised.

@@ -405,8 +405,8 @@ def spread(
     bounded: bool = True,
     basis: Basis | None = None,
 ) -> dict[str, Any]:
-    """Convert a distribution of the core's report to that of a row. `bounded`: if a cost is missing, the
-    figures are lower bounds; otherwise they are unknown.
+    """Convert a distribution of the core's report to that of a row. If a cost is missing, the figures are
+    lower bounds if `bounded`, else unknown.
     """
     known = bounded or not missing
     row = {name: found[name] if known or name == "n" else None for name in _SPREAD}

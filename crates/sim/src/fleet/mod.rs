@@ -36,12 +36,12 @@ const SCALING: u32 = 1;
 const RECORDS: u32 = 2;
 const FIRST_SHARING: u32 = 3;
 
-/// With more clients in flight than this, they do not fit into a processor's cache, and a turn mostly waits for memory.
+/// With more clients in flight than this, they do not fit into a processor's cache, and an event's processing mostly waits for memory.
 const MANY: u64 = 500;
 /// Clients whose memory is prefetched together.
 const TOGETHER: usize = 16;
 
-/// The number of turns between two reports of progress.
+/// The number of processed events between two reports of progress.
 const PROGRESS_TURNS: u32 = 4096;
 
 /// The state of a run.
@@ -175,8 +175,8 @@ impl<'a, const NETWORK: bool> Fleet<'a, NETWORK> {
         fleet
     }
 
-    /// Runs to the end. Calls `progress` with the number of clients that are ready or have failed; `None` if it stops
-    /// the run.
+    /// Runs to the end. Calls `progress` with the number of clients that are ready or have failed. Returns `None` if
+    /// `progress` stops the run.
     pub fn run(
         mut self,
         replication: u32,
