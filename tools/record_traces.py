@@ -111,7 +111,7 @@ def main() -> None:
         try:
             fresh = builtins(bare(in_memory.measure(suite, REPEAT)))
         except Exception as error:
-            print(f"left out: {error}", file=sys.stderr)
+            print(f"omitted: {error}", file=sys.stderr)
             continue
         known = shipped.get(suite)
         entries.append(known if known is not None and shape(known) == shape(fresh) else fresh)

@@ -23,7 +23,7 @@ def essence(connection: dict) -> list[Message]:
 
 @dataclass
 class Sample:
-    """A connection in good order: its packets, and what is told about it."""
+    """A connection in good order: its packets, and the report about it."""
 
     packets: list[Packet]
     port: int
@@ -65,7 +65,7 @@ class Bench:
         self.variants.append((sample, what))
 
     def ours(self) -> dict[int, list[dict]]:
-        """What is told about each variant."""
+        """The report about each variant."""
         path = self.folder / "variants.pcap"
         packets.write(path, self.packets)
         told: dict[int, list[dict]] = {number: [] for number in range(len(self.variants))}

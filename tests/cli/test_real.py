@@ -113,7 +113,7 @@ def test_impossible_suites(shakedown, suite, words):
 def test_a_run_that_is_stopped_keeps_what_was_measured(tmp_path, sent):
     """The third suite would take for ever; the first two are there after Ctrl-C, or what `timeout` sends.
 
-    Its first repetition may come late on a busy machine: the run is told to stop once the second part is
+    Its first repetition may come late on a busy machine: the run is stopped once the second part is
     there, and is interrupted between repetitions, however long one takes.
     """
     experiment = written(

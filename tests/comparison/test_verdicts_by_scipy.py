@@ -58,7 +58,7 @@ class Verdict(NamedTuple):
 
 
 def medians(folder: Path) -> dict[tuple[object, ...], list[float]]:
-    """The medians of each time, a run each; times of one name are told apart by their place."""
+    """The medians of each time, one per run; times of the same name are distinguished by position."""
     found: dict[tuple[object, ...], list[float]] = {}
     for run in sorted(folder.iterdir()):
         table = pl.concat([pl.read_parquet(file) for file in sorted(run.rglob("*.parquet"))])

@@ -32,7 +32,7 @@ RSA, EC = "rsa2048@rsa2048@rsa2048", "p256@p256@p256"
 
 @dataclass(frozen=True)
 class Case:
-    """How the programs are told to run a suite."""
+    """The arguments with which the programs run a suite."""
 
     both: tuple[str, ...]
     client: tuple[str, ...] = field(default=())

@@ -33,7 +33,7 @@ class Recorded:
     operations: Sequence[Any]
 
     def work(self, side: str, operation: str, message: int | None = None) -> list[tuple[str, int, int]]:
-        """A side's operations of a kind, those given no bytes left out: algorithm, count, bytes."""
+        """A side's operations of a kind that processed bytes: algorithm, count, bytes."""
         return [
             (one["algorithm"], one["count"], one["bytes"])
             for one in self.operations

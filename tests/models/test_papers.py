@@ -136,7 +136,7 @@ def test_kuos_crossover_is_where_both_take_as_long():
 
 
 def server_message_s(ca: str, end: str, *, mutual: bool) -> list[float]:
-    """The thesis's server times of the messages that it queues, "others" left out (tables 4.1 to 4.10)."""
+    """The thesis's server times of the messages that it queues, without "others" (tables 4.1 to 4.10)."""
     number = {(True, False): 5, (True, True): 6, (False, False): 9, (False, True): 10}[
         mutual, end.startswith("rsa")
     ]

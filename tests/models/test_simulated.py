@@ -19,7 +19,7 @@ STUDENT_99_9 = 4.437  # two-sided 99.9 %, 11 degrees of freedom: sixteen compari
 
 
 def simulated(rate: float, service: ciw.dists.Distribution, workers: int) -> list[np.ndarray]:
-    """Waits of each run, the customers that arrived in the warm-up left out."""
+    """Waits of each run, without the customers that arrived in the warm-up."""
     network = ciw.create_network(
         arrival_distributions=[ciw.dists.Exponential(rate)],
         service_distributions=[service],

@@ -269,7 +269,7 @@ def test_a_worse_network_never_wins(network, sizes, datagrams, factor):
     if bad is None:
         return
     assert good is not None
-    # Handshakes that are given up count, too: the slow ones that are left out of a mean make it less.
+    # Failed handshakes are checked too: without the slow ones, a mean would be too low.
     longest_s = max(float(one.done.values_s[-1]) for one in (good, bad))
     for what in ("ready", "done"):
         good_s, bad_s = (

@@ -113,7 +113,7 @@ def test_symmetric_work_with_both_figures_is_priced_by_call_and_kib():
 
 
 def test_symmetric_work_at_a_published_rate_has_blocks_and_calls():
-    """A rate of long messages leaves out padding and what a call costs: both are added, and marked."""
+    """A rate of long messages contains neither padding nor the cost of a call: both are added, and marked."""
     device = board(
         primitive=[{"operation": "digest", "algorithm": "sha256", "per_kib_us": 1000.0}],
         overhead={"per_handshake_us": 0.0},

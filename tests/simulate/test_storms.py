@@ -97,7 +97,7 @@ def test_causes_stand_on_each_other():
         for at_s in (1.0, 2.0)
     )
     assert first == {ACCESS: (0.0, 3.0), SERVER: (3.0, 7.0), PAUSING: (7.0, 8.0), UNDER_WAY: (8.0, 10.0)}
-    # No more are told apart than are outside; who gave up stands above them.
+    # The stages add up to the clients in progress; failed clients are drawn above them.
     assert second == {ACCESS: (0.0, 6.0), GONE: (6.0, 8.0)}
 
 

@@ -326,7 +326,7 @@ fn a_failed_handshake_beside_an_open_connection_leaves_it_alone() {
     assert_eq!(closed(&pair.server_events), None);
     assert!(pair.server.is_open());
     let alert = pair.server.poll_transmit().unwrap();
-    assert_eq!(alert[0], 0xC2, "the stranger is told why");
+    assert_eq!(alert[0], 0xC2, "the sender of the second hello gets the reason");
     pair.client_write(b"still here");
     pair.run();
     assert_eq!(data(&pair.server_events), [b"still here"]);

@@ -419,7 +419,7 @@ mod tests {
         });
         assert_eq!(port.refusals().displaced, 2);
         assert!(locked(&port.threads).of.is_empty());
-        assert!(held.load(Ordering::Relaxed) <= 2, "who was displaced is told");
+        assert!(held.load(Ordering::Relaxed) <= 2, "displaced connections are closed");
     }
 
     #[test]
