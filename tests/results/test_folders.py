@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import polars as pl
+import pytest
 
 from results.folders import SUITES, manifest, planned, table_of, write
 from shakedown.results import reader
@@ -38,6 +39,23 @@ def test_an_unfinished_run_is_readable_and_says_so(tmp_path):
     assert not loaded.is_whole
     assert [one.about for one in loaded.missing] == [SUITES[0]]
     assert "not ended" in repr(loaded)
+
+
+def test_ctrl_c_after_a_part_has_appeared_keeps_it(monkeypatch, tmp_path):
+    from shakedown.results import writer as module
+
+    def interrupted(path, content, *, replace):
+        write_durably(path, content, replace=replace)
+        raise KeyboardInterrupt
+
+    writer = ResultsWriter(tmp_path / "r", manifest(planned=planned(*SUITES[:2])))
+    write_durably = module.write_durably
+    monkeypatch.setattr(module, "write_durably", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        writer.add("measured", SUITES[0], table_of(SUITES[0]))
+    monkeypatch.undo()
+    writer.close("interrupted")
+    assert load_results(writer.folder).handshakes["suite"].to_list() == [SUITES[0]]
 
 
 def test_a_part_that_was_named_and_not_written_is_missing_not_damaged(tmp_path):

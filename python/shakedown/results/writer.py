@@ -102,6 +102,11 @@ class ResultsWriter:
             write_durably(self.folder / name, content, replace=False)
         except OSError as error:
             raise self._cannot_write(error) from error
+        except KeyboardInterrupt:
+            # Ctrl-C may come between the part's appearance and the return.
+            if (self.folder / name).exists():
+                self.parts.append(part)
+            raise
         self.parts.append(part)
 
     def fail(self, failure: Failure) -> None:
