@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import docs_examples
-from docs_examples import ROOT, agree, blocks, documents, examples, plain, run
+from docs_examples import ROOT, agree, blocks, documents, examples, matches, plain, run
 
 DOCUMENTS = documents()
 NAMES = [str(path.relative_to(ROOT)) for path in DOCUMENTS]
@@ -23,8 +23,7 @@ def disagreement(document: Path, folder: Path) -> str | None:
             if example.command.startswith(docs_examples.NOT_RUN):
                 continue
             status, printed = run(example.command, folder)
-            computed = docs_examples.COMPUTED.match(example.command) is not None
-            if not agree(example.output, printed, exactly=computed):
+            if not matches(example, printed):
                 return f"$ {example.command}\n{printed}"
             failed = any(line.startswith("error: ") for line in example.output.splitlines())
             if (status != 0) != failed:

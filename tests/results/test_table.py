@@ -193,7 +193,9 @@ def test_millions_of_rows_take_little_memory(tmp_path):
             )
             writer.add("modelled", f"part {number}", modelled.table([(place, found)]))
     code = (
-        "import re, sys\n"
+        "import os, re, sys\n"
+        # With more threads, the number of parts in memory at a time depends on the machine.
+        "os.environ['POLARS_MAX_THREADS'] = '1'\n"
         "from pathlib import Path\n"
         "from shakedown.cli import exit_status\n"
         "assert exit_status(['report', sys.argv[1], '--csv', sys.argv[1] + '.csv']) == 0\n"
@@ -207,5 +209,4 @@ def test_millions_of_rows_take_little_memory(tmp_path):
     assert done.returncode == 0, done.stderr
     height, predictions, most_mib = done.stderr.splitlines()[-1].split()
     assert (int(height) > 900_000, predictions) == (True, "40000")
-    # The allocator keeps up to 100 MiB more on a busy machine.
-    assert float(most_mib) < 800
+    assert float(most_mib) < 600
