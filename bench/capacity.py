@@ -161,12 +161,12 @@ def profiles(beside: Speed) -> dict[bool, Device]:
 def predict(case: Case, software: str, device: Device) -> Range:
     """The predicted time of a server for a handshake and its connection."""
     from shakedown.prediction.library import open_library
-    from shakedown.prediction.prices import price
+    from shakedown.prediction.side_cost import side_cost
 
-    priced = price(open_library(server_software=software)[case.suite], "server", device)
-    if priced.without_cost or priced.connection is None:
-        raise UnavailableError(f"{case.suite}: {priced.without_cost}")
-    return priced.with_connection
+    cost = side_cost(open_library(server_software=software)[case.suite], "server", device)
+    if cost.without_cost or cost.connection is None:
+        raise UnavailableError(f"{case.suite}: {cost.without_cost}")
+    return cost.with_connection
 
 
 @dataclass(frozen=True)

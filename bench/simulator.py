@@ -154,10 +154,10 @@ def _spec(suite: str, device: str, bearer: str, workers: int = 1, **fleet: Any) 
     from shakedown.simulation.fleet import settle
     from shakedown.simulation.simulate import Job
 
-    priced = scenario(suite, device, "server", bearer)
+    estimate = scenario(suite, device, "server", bearer)
     if share := fleet.pop("utilisation", None):
-        fleet |= {"arrivals": f"poisson:{share / priced.service_s.mean:.6g}/s", "replications": 1}
-    return Job(priced, None, settle(Fleet(**fleet)), workers, 1).spec()
+        fleet |= {"arrivals": f"poisson:{share / estimate.service_s.mean:.6g}/s", "replications": 1}
+    return Job(estimate, None, settle(Fleet(**fleet)), workers, 1).spec()
 
 
 def _fleet(clients: int) -> dict[str, Any]:

@@ -91,7 +91,7 @@ def test_a_load_says_which_arrivals_there_are():
 
 
 def test_a_loads_device_may_be_a_path(tmp_path):
-    """Priced and measured as by its name, before the target is met: no process listens there."""
+    """Estimated and measured as by its name, before the target is met: no process listens there."""
     shipped = Path(shakedown.__file__).parent / "profiles/devices/cortex-m4.toml"
     own = tmp_path / "own.toml"
     own.write_text(shipped.read_text())
@@ -387,8 +387,8 @@ def test_paths_are_text_or_paths(tmp_path):
     device = tmp_path / "board"
     shipped = Path(shakedown.__file__).parent / "profiles" / "devices" / "phone.toml"
     device.write_bytes(shipped.read_bytes())
-    [priced] = shakedown.predict("tls1.2/psk", device=device)
-    assert priced.device == "phone"
+    [row] = shakedown.predict("tls1.2/psk", device=device)
+    assert row.device == "phone"
     assert [one.name for one in shakedown.devices(device, "server")] == ["phone", "server"]
     files = {name: tmp_path / "made" / f"{name}.pem" for name in ("chain", "key", "ca")}
     texts = {name: str(path) for name, path in files.items()}

@@ -15,14 +15,14 @@ POWERS = {
 }
 
 
-def hidden_work(price, side, message, seconds=None):
+def hidden_work(cost, side, message, seconds=None):
     """The cost with one more piece of work: that takes so long, or that has no cost (None)."""
     if seconds is None:
         row = {"side": side, "operation": "sign", "algorithm": "hidden", "parameters": "", "count": 1,
                "reason": "hidden"}  # fmt: skip
-        return replace(price, without_cost=[*price.without_cost, row], without_cost_high_s=math.inf)
-    at = {**price.message_s, message: price.message_s.get(message, 0.0) + seconds}
-    return replace(price, parts={**price.parts, "hidden": exactly(seconds)}, message_s=at)
+        return replace(cost, without_cost=[*cost.without_cost, row], without_cost_high_s=math.inf)
+    at = {**cost.message_s, message: cost.message_s.get(message, 0.0) + seconds}
+    return replace(cost, parts={**cost.parts, "hidden": exactly(seconds)}, message_s=at)
 
 
 def without_cost(one, side, message, seconds=None):

@@ -28,7 +28,7 @@ from shakedown.papers.load import load
 from shakedown.prediction.library import open_library
 from shakedown.prediction.scenario import scenario
 from shakedown.prediction.spec import bearer_spec, work_spec
-from shakedown.simulation.spec import priced_spec
+from shakedown.simulation.spec import varying_handshake_spec
 
 RUNS = 1000
 SEED = 1
@@ -41,9 +41,9 @@ WORKERS = 2
 LOADS = (0.0, 0.25, 0.5, 0.75)
 
 
-def handshake(priced: Any, client: dict[str, Any], server_s: float = 0.0) -> dict[str, Any]:  # noqa: ANN401
+def handshake(estimate: Any, client: dict[str, Any], server_s: float = 0.0) -> dict[str, Any]:  # noqa: ANN401
     """A recorded handshake in which the client computes once, at the server's flight; the server twice."""
-    spec = priced_spec(priced)
+    spec = varying_handshake_spec(estimate)
     for message in spec["messages"]:
         message["generate"] = message["process"] = work_spec(0.0)
     flights = [next(flight) for _, flight in groupby(spec["messages"], itemgetter("from"))]

@@ -83,7 +83,7 @@ class Check:
 
 def check(timed: list[Timing], fitted: list[dict[str, Any]], checked: list[dict[str, Any]]) -> list[Check]:
     """Estimate the checked suites with a profile from the fitted ones only."""
-    from shakedown.prediction.prices import price
+    from shakedown.prediction.side_cost import side_cost
     from shakedown.prediction.this_machine import profile_of
     from shakedown.prediction.trace import parse_trace
     from shakedown.profiles.device import parse_device
@@ -97,9 +97,9 @@ def check(timed: list[Timing], fitted: list[dict[str, Any]], checked: list[dict[
     for entry in checked:
         trace = parse_trace(entry, entry["suite"])
         for side in SIDES:
-            priced = price(trace, side, device)
-            if priced.without_cost:
-                print(f"{entry['suite']}, {side}: no figure for {priced.without_cost}", file=sys.stderr)
+            cost = side_cost(trace, side, device)
+            if cost.without_cost:
+                print(f"{entry['suite']}, {side}: no figure for {cost.without_cost}", file=sys.stderr)
                 continue
             times = entry["handshake"][f"{side}_us"]
             # If almost all repetitions were preempted, the median contains other programs' time.
@@ -108,7 +108,7 @@ def check(timed: list[Timing], fitted: list[dict[str, Any]], checked: list[dict[
             if any((one["operation"], one["algorithm"]) in REJECTION_LOOPS for one in mine):
                 which = "mean"  # the prediction is also a mean
             measured_s = float(times[which]) * 1e-6
-            found.append(Check(entry["suite"], side, priced.total.mean, measured_s, priced.basis))
+            found.append(Check(entry["suite"], side, cost.total.mean, measured_s, cost.basis))
     return found
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shakedown.models import eap as model
-from shakedown.prediction import eap as pricing
+from shakedown.prediction.eap import Carried, carry_packets
 from shakedown.prediction.predict import predict_rows
 from shakedown.profiles import load_bearer
 from shakedown.schema.options import PredictionOptions
@@ -43,7 +43,7 @@ def main() -> None:
     """Print the table's lines; EAP-AKA has no fragments."""
     packets = model.aka_packets()
     aka = model.exchanged(packets)
-    carried = (pricing.carry_packets(packets, load_bearer(name), pricing.Carried()).done for name in BEARERS)
+    carried = (carry_packets(packets, load_bearer(name), Carried()).done for name in BEARERS)
     done_s = [[{"p50": one.p50, "p95": one.p95}] for one in carried]
     print(line("EAP-AKA", [{"round_trips": aka.round_trips, "eap_bytes": aka.eap_bytes}], done_s))
     suites = list(SUITES.values())

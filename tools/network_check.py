@@ -99,8 +99,8 @@ def drawn(count: int, seed: int) -> list[Case]:
 
 def disagreements(case: Case, clients: int) -> list[str]:
     """The figures of `predict` and `simulate` that differ by more than the rule allows."""
-    priced = scenario(case.suite, case.device, "server", case.path, from_idle=case.from_idle)
-    unloaded: tuple[Distribution, Distribution] = priced.unloaded()
+    estimate = scenario(case.suite, case.device, "server", case.path, from_idle=case.from_idle)
+    unloaded: tuple[Distribution, Distribution] = estimate.unloaded()
     gap_s = 3.0 * unloaded[1].p99 + 200.0
     (fleet,) = shakedown.simulate(
         case.suite,

@@ -165,7 +165,7 @@ def simulated(suite: str, clients: int, link: Link, folder: Path) -> Storm:
     times = bearer.with_suffix(f".{clients}.times")
     times.write_text("".join(f"{number * link.apart_s(clients):g}\n" for number in range(clients)))
     fleet = settle(Fleet(arrivals=f"file:{times}", cells=1, timeout_s=TIMEOUT_S))
-    spec = Job(Site(device="server", bearer=str(bearer)).priced(suite), None, fleet, 1, 1).spec()
+    spec = Job(Site(device="server", bearer=str(bearer)).estimate(suite), None, fleet, 1, 1).spec()
     handshake = spec["classes"][0]["handshake"]
     spec["tcp"]["congestion"] = CONGESTION
     handshake["messages"] = closed(handshake["messages"])

@@ -138,11 +138,11 @@ def test_tables_lose_nothing_on_narrow_screens(fake, width):
     run = Run(Experiment(AboutExperiment(name="e"), (), places))
     for one in measured:
         run.keep(Scenario(kind="measured", handshake=real.identity(one)), one)
-    priced = [
+    predicted = [
         modelled.table([(one, modelled.run(one, run))]) for batch in modelled.scenarios(run) for one in batch
     ]
     plain = results_of(measured)
-    results = Results(plain.manifest, pl.concat([plain.table, *priced]))
+    results = Results(plain.manifest, pl.concat([plain.table, *predicted]))
     printed = [*kind.terminal(results, width), *predicted_tables(results, width)]
     table = [line for line in printed if not line.startswith(NOTES)]
     text = "\n".join(printed)
@@ -157,7 +157,9 @@ def test_tables_lose_nothing_on_narrow_screens(fake, width):
     _, _, energies = text.partition("energy of the client for one handshake")
     for bearer in ("lte", "nb-iot"):
         assert f"over {bearer}: already connected" in " ".join(energies.split())
-    joules = pl.concat(priced).filter(pl.col("quantity") == "predicted.energy", pl.col("statistic").is_null())
+    joules = pl.concat(predicted).filter(
+        pl.col("quantity") == "predicted.energy", pl.col("statistic").is_null()
+    )
     known = joules["value"].drop_nulls().to_list()
     assert len(known) >= len(fakecore.KNOWN)
     # As many digits as their ranges carry.
@@ -175,11 +177,11 @@ def test_many_bearers_and_rates_take_several_tables(width):
     places = Places(devices=("cortex-m4",), bearers=bearers, rates_per_s=rates)
     run = Run(Experiment(AboutExperiment(name="e"), (), places))
     run.keep(Scenario(kind="measured", handshake=real.identity(one)), one)
-    priced = [
+    predicted = [
         modelled.table([(one, modelled.run(one, run))]) for batch in modelled.scenarios(run) for one in batch
     ]
     plain = results_of([one])
-    results = Results(plain.manifest, pl.concat([plain.table, *priced]))
+    results = Results(plain.manifest, pl.concat([plain.table, *predicted]))
     text = "\n".join(predicted_tables(results, width))
     assert "…" not in text
     for bearer in bearers:

@@ -13,7 +13,7 @@ from eap.freeradius import SECRET, freeradius
 from eap.test_serve import serving
 from runs import printed
 from shakedown.models import eap as model
-from shakedown.prediction import eap as pricing
+from shakedown.prediction import eap as prediction
 from shakedown.prediction.library import open_library
 
 SIZES = (500, 1000, 1390)
@@ -36,12 +36,12 @@ def counted(shakedown, port: int, suite: str, fragment: int, *options: str) -> d
     return printed(done)[0]
 
 
-def modelled(suite: str, fragment: int) -> tuple[model.Exchanged, pricing.Carried]:
+def modelled(suite: str, fragment: int) -> tuple[model.Exchanged, prediction.Carried]:
     library = open_library(server_software="none")
     trace = library[suite]
-    how = pricing.carried(fragment, None)
-    how = replace(how, ticket_bytes=pricing.renewed_ticket_bytes(trace, library))
-    return pricing.exchanged(trace, how), how
+    how = prediction.carried(fragment, None)
+    how = replace(how, ticket_bytes=prediction.renewed_ticket_bytes(trace, library))
+    return prediction.exchanged(trace, how), how
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -83,7 +83,7 @@ def test_freeradius_takes_as_many_round_trips(peer, shakedown, tmp_path, keys, s
     with serving(CHAINS[keys], *site.authenticator(), "--no-resume", "--fragment", str(size)) as port:
         ours = counted(shakedown, port, CHAINS[keys], size, *site.peer())
     trace = open_library(server_software="none")[CHAINS[keys]]
-    flights = pricing.flights_of(trace)
+    flights = prediction.flights_of(trace)
     bare = model.exchanged(model.tls_packets(flights, size, size))
     longer = (ours["eap_bytes"] - bare.eap_bytes) / 2
     stretched = [

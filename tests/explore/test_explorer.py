@@ -28,7 +28,7 @@ from shakedown.explorer import answers
 from shakedown.explorer.question import parse_question
 from shakedown.explorer.server import Explorer
 from shakedown.native import virtual_time
-from shakedown.prediction import library, network, prices, scenario, trace
+from shakedown.prediction import library, network, scenario, side_cost, trace
 from shakedown.profiles import load_bearer
 
 VIEW = {
@@ -127,8 +127,8 @@ def test_another_bearer_reads_no_recording_and_estimates_no_message_again(explor
     for loss in ("0.02", "0.025"):
         assert get(explorer, "/predict", {**VIEW, "loss": loss})[0] == 200
     again: list[str] = []
-    estimated, parsed = prices.price, trace.parse_trace
-    monkeypatch.setattr(scenario, "price", lambda *given: again.append("price") or estimated(*given))
+    estimated, parsed = side_cost.side_cost, trace.parse_trace
+    monkeypatch.setattr(scenario, "side_cost", lambda *given: again.append("side_cost") or estimated(*given))
     monkeypatch.setattr(library, "parse_trace", lambda *given: again.append("trace") or parsed(*given))
     monkeypatch.setattr(scenario, "load_bearer", lambda name: again.append(name) or load_bearer(name))
     status, _ = get(explorer, "/predict", {**VIEW, "loss": "0.03"})

@@ -181,7 +181,7 @@ def same_build() -> list[Check]:
 
 
 def unmatched() -> list[Check]:
-    """Published handshakes of boards whose primitives come from another build, priced all the same."""
+    """Published handshakes of boards whose primitives come from another build, estimated all the same."""
     checks = []
     for board in _boards()["board"]:
         device = load_device(board["device"])

@@ -56,7 +56,7 @@ def test_the_rest_is_not_taken_from_a_handshakes_own_kind():
     assert ecdsa.published_s - primitives_s < 1e-3 < ecdsa.predicted_s - primitives_s
 
 
-def test_a_third_board_is_priced_under_every_reading_of_its_handshake():
+def test_a_third_board_is_estimated_under_every_reading_of_its_handshake():
     checks = same_build()
     software, saved = checks[:4], checks[4:]
     assert [check.published_s for check in software] == [13.422] * 4

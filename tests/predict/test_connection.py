@@ -28,9 +28,9 @@ from shakedown.prediction.other_openssl import RARE, OtherOpenssl, adjusted
 from shakedown.prediction.other_openssl import _steady as steady
 from shakedown.prediction.other_openssl import openssl_speed as speed
 from shakedown.prediction.predict import predict_rows
-from shakedown.prediction.prices import price
 from shakedown.prediction.processor_speed import Speed, Timed
 from shakedown.prediction.scenario import scenario
+from shakedown.prediction.side_cost import side_cost
 from shakedown.prediction.this_machine import profile_of
 from shakedown.prediction.trace import parse_trace
 from shakedown.profiles import load_device
@@ -113,13 +113,13 @@ def test_long_and_short_handshakes_tell_the_connection_from_what_they_take_longe
 def test_a_longer_handshake_takes_longer_in_its_connection(tmp_path):
     measured = builtins(real.measurement("tls1.3/x25519/p256/server"))
     trace = parse_trace(measured, measured["suite"])
-    prices = []
+    costs = []
     for cold in (0.0, 0.5):
         path = tmp_path / "it.toml"
         connection = {"server_us": 60.0, "client_us": 50.0, "server_cold": cold}
         path.write_text(profile_of("it", [], [measured], connection), encoding="utf-8")
-        prices.append(price(trace, "server", load_device(str(path))))
-    warm, cool = prices
+        costs.append(side_cost(trace, "server", load_device(str(path))))
+    warm, cool = costs
     more_s = cool.connection.mean - warm.connection.mean
     assert warm.connection.mean == pytest.approx(60e-6)
     assert more_s == pytest.approx(0.5 * warm.total.mean)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shakedown.prediction.prices import price
+from shakedown.prediction.side_cost import side_cost
 from shakedown.prediction.this_machine import profile_of
 from shakedown.prediction.trace import parse_trace
 from shakedown.profiles import load_device
@@ -56,7 +56,7 @@ def test_how_work_cools_is_found_where_it_is_a_power():
     assert rows["ClientKeyExchange", "generate", "ecdh"] == pytest.approx(MIDDLE)
 
 
-def test_what_other_programs_left_cold_is_left_out():
+def test_what_other_programs_left_cold_is_omitted():
     quiet = [made(us) for us in PUBLIC_US]
     loud = [made(us, 5.0, preempted=9) for us in (200.0, 500.0)]
     assert summarise([*quiet, *loud]).cooling == summarise(quiet).cooling
@@ -66,15 +66,15 @@ def test_few_suites_show_no_cooling():
     assert summarise([made(us) for us in (100.0, 3000.0)]).cooling == {}
 
 
-def test_a_cooled_profile_prices_cheap_handshakes_with_warm_work(tmp_path):
+def test_a_cooled_profile_estimates_cheap_handshakes_with_warm_work(tmp_path):
     path = tmp_path / "it.toml"
     path.write_text(profile_of("it", [], [made(us) for us in PUBLIC_US], None))
     device = load_device(str(path))
     trace = parse_trace(made(100.0), "tls1.2/psk")
-    # Its derivation is priced at the median, 1,000 us: the rest is then as in the middle.
+    # Its derivation costs the median, 1,000 us: the rest is then as in the middle.
     work_us = (1 + 2 + 3 + 4 + 5 + 1) * MIDDLE
-    assert price(trace, "client", device).total.mean * 1e6 == pytest.approx(1000.0 + work_us, rel=1e-3)
+    assert side_cost(trace, "client", device).total.mean * 1e6 == pytest.approx(1000.0 + work_us, rel=1e-3)
     twice = parse_trace({**made(100.0), "operations": made(100.0)["operations"] * 2}, "tls1.2/psk")
     cooler = ((BASE_US + 2000.0) / (BASE_US + 1000.0)) ** EXPONENT
     expected_us = 2000.0 + work_us * cooler
-    assert price(twice, "client", device).total.mean * 1e6 == pytest.approx(expected_us, rel=1e-3)
+    assert side_cost(twice, "client", device).total.mean * 1e6 == pytest.approx(expected_us, rel=1e-3)

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from shakedown.prediction.cost_fit import BOARD, fit_variances, quantile, reference_builds, trials
 from shakedown.prediction.cost_model import DATA, Build, CostModel, Fit, build_of, shipped, to_json
 from shakedown.prediction.library import open_library
-from shakedown.prediction.prices import price
 from shakedown.prediction.primitives import GROUPS, LEVELS, expected, levels
+from shakedown.prediction.side_cost import side_cost
 from shakedown.profiles import load_device
 from shakedown.profiles.registry import shipped_names
 
@@ -148,7 +148,7 @@ def test_totals_hold_where_a_rough_cipher_counts(suite):
         left = {triple: cost for triple, cost in device.costs.items() if triple[0] != "cipher"}
         for side in ("client", "server"):
             truth, guess = (
-                price(trace, side, one) for one in (device, dataclasses.replace(device, costs=left))
+                side_cost(trace, side, one) for one in (device, dataclasses.replace(device, costs=left))
             )
             if all(row["operation"] != "cipher" for row in guess.without_cost):
                 held.append(guess.total.low <= truth.total.mean <= guess.total.high)

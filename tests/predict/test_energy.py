@@ -18,7 +18,7 @@ from shakedown.native.scenario import Fleet
 from shakedown.prediction.energy import client_energy
 from shakedown.prediction.inputs import ServerModel
 from shakedown.prediction.predict import predict_rows
-from shakedown.prediction.prices import Price
+from shakedown.prediction.side_cost import SideCost
 from shakedown.profiles import bearer_names, load_bearer, load_device
 from shakedown.schema.options import PredictionOptions
 
@@ -210,8 +210,8 @@ def test_what_is_assumed_of_the_processor_marks_the_waking_where_it_matters(waki
     bearer = load_bearer("lte")
     device = load_device("cortex-m4")
     device = replace(device, energy=structs.replace(device.energy, idle_w=waking_w))
-    energy = client_energy(LinkBytes(500, 500), device, bearer, Price(), 1.0, 0.3, from_idle=True)
-    awake = client_energy(LinkBytes(500, 500), device, bearer, Price(), 1.0)
+    energy = client_energy(LinkBytes(500, 500), device, bearer, SideCost(), 1.0, 0.3, from_idle=True)
+    awake = client_energy(LinkBytes(500, 500), device, bearer, SideCost(), 1.0)
     assert energy.wake_tail_basis == basis
     assert awake.wake_tail_basis == "measured"
 

@@ -264,10 +264,10 @@ def test_an_unreachable_promise_is_a_rate_of_0(library):
 @pytest.mark.parametrize("server", ["server", "cortex-m4"])
 def test_workers_for_many_rates_are_those_of_each(library, percentile, server):
     """Jumps over rates that the same workers bear, and counts that grow with every rate, end alike."""
-    priced = scenario(RSA, "phone", server, "lte", traces=library)
+    found = scenario(RSA, "phone", server, "lte", traces=library)
     rates = [0.5, 900.0, 1.0, 20.0, 21.0, 300.0, 300.5, 301.0, 20000.0, 3.0, 1e9, 5.0, 20.0]
-    together = workers_needed(priced, 4.0, percentile, rates)
-    assert together == [found for rate in rates for found in workers_needed(priced, 4.0, percentile, [rate])]
+    together = workers_needed(found, 4.0, percentile, rates)
+    assert together == [one for rate in rates for one in workers_needed(found, 4.0, percentile, [rate])]
     assert together[rates.index(1e9)] == (None, None, None)
     means = [mean for mean, _, _ in together if mean is not None]
     assert len(set(means)) > 1
@@ -488,7 +488,7 @@ def test_many_rates_are_the_rows_of_each():
 def test_rates_and_places_share_what_they_have_in_common(monkeypatch):
     """What depends on one of the two is found once for each of it."""
     from shakedown.models import queueing, waiting
-    from shakedown.prediction import scenario as priced
+    from shakedown.prediction import scenario as scenarios
 
     counts: dict[str, int] = {}
 
@@ -502,11 +502,11 @@ def test_rates_and_places_share_what_they_have_in_common(monkeypatch):
         monkeypatch.setattr(module, name, wrapped)
 
     for module, name in (
-        (priced, "exchange"), (priced, "mgc_wait"), (queueing, "mgc_wait_s"), (waiting, "mg1_wait"),
+        (scenarios, "exchange"), (scenarios, "mgc_wait"), (queueing, "mgc_wait_s"), (waiting, "mg1_wait"),
     ):  # fmt: skip
         counted(module, name)
-    priced._wait.cache_clear()
-    priced._waits_s.cache_clear()
+    scenarios._wait.cache_clear()
+    scenarios._waits_s.cache_clear()
     devices, bearers, rates = (
         ("phone", "cortex-m4", "esp32"),
         ("lte", "wifi"),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from shakedown.errors import InputError
 from shakedown.prediction.library import open_library
 from shakedown.prediction.predict import predict_rows
-from shakedown.prediction.prices import price
+from shakedown.prediction.side_cost import side_cost
 from shakedown.profiles import bearer_names, load_bearer, load_device
 from shakedown.profiles.registry import shipped_names
 
@@ -32,9 +32,9 @@ def test_a_faster_clock_of_the_same_core_never_costs_more(device, suite, faster)
     trace = open_library()[suite]
     quicker = dataclasses.replace(device, clock_hz=device.clock_hz * faster)
     for side in ("client", "server"):
-        slow, quick = price(trace, side, device), price(trace, side, quicker)
+        slow, quick = side_cost(trace, side, device), side_cost(trace, side, quicker)
         # A rough cipher counts where it hardly matters, which a clock may change either way: where it has no
-        # price, the total is a lower bound.
+        # cost, the total is a lower bound.
         unknown, more = ({_key(row): row["count"] for row in one.without_cost} for one in (slow, quick))
         assert {row for row in more if row[0] != "cipher"} <= unknown.keys()
         added = {key: row for key, row in _figures(quick).items() if key in unknown and key not in more}
@@ -53,8 +53,8 @@ def _key(row):
     return row["operation"], row["algorithm"], row["parameters"]
 
 
-def _figures(priced):
-    return {_key(row): row for row in priced.figures}
+def _figures(cost):
+    return {_key(row): row for row in cost.figures}
 
 
 def _times(row):
@@ -67,7 +67,7 @@ def test_a_faster_clock_costs_less_where_all_is_scaled_by_it(reference, suite, f
     trace = open_library()[suite]
     described = load_device("via-533")
     quicker = dataclasses.replace(described, clock_hz=described.clock_hz * faster)
-    slow, quick = (price(trace, "client", one, load_device(reference)) for one in (described, quicker))
+    slow, quick = (side_cost(trace, "client", one, load_device(reference)) for one in (described, quicker))
     assert quick.total.mean * faster == pytest.approx(slow.total.mean)
 
 

@@ -76,10 +76,10 @@ def test_nothing_unknown_is_zero_and_all_that_depends_on_it_is_marked(board, bea
 
 def everything_is_accounted_for(one, side, build):
     """Each operation has a cost of the device's own, or one that was found, or is named."""
-    price = getattr(one, side)
+    cost = getattr(one, side)
     key = "operation", "algorithm", "parameters"
-    found = {tuple(row[name] for name in key): row["time_s"] for row in price.figures}
-    named = {tuple(row[name] for name in key) for row in price.without_cost}
+    found = {tuple(row[name] for name in key): row["time_s"] for row in cost.figures}
+    named = {tuple(row[name] for name in key) for row in cost.without_cost}
     names = {message.index: message.name for message in one.trace.messages}
     for operation in one.trace.operations:
         if operation.side != side or not operation.count:
@@ -89,9 +89,9 @@ def everything_is_accounted_for(one, side, build):
         own = placed or build.costs.get(operation.triple)
         where = (build.name, one.trace.suite, side, operation.triple)
         assert own is not None or operation.triple in named or found.get(operation.triple, 0.0) > 0.0, where
-    assert 0.0 < price.total.low <= price.total.mean <= price.total.high
-    assert (price.without_cost_high_s > 0.0) == bool(price.without_cost)
-    assert price.connection is not None
+    assert 0.0 < cost.total.low <= cost.total.mean <= cost.total.high
+    assert (cost.without_cost_high_s > 0.0) == bool(cost.without_cost)
+    assert cost.connection is not None
 
 
 def predicted_figures_are_marked(one):

@@ -10,8 +10,8 @@ from tools.check_this_machine import CHECKED, check
 import real
 from shakedown import native
 from shakedown.errors import InputError
-from shakedown.prediction.prices import price
 from shakedown.prediction.processor_speed import Speed
+from shakedown.prediction.side_cost import side_cost
 from shakedown.prediction.this_machine import MAX_ROUND_FACTOR, measure_suites, profile_of
 from shakedown.prediction.trace import parse_trace
 from shakedown.profiles import load_device
@@ -33,7 +33,7 @@ def test_measured_handshakes_leave_the_stacks_work():
 
 
 @pytest.mark.parametrize("suite", [FULL, SYMMETRIC])
-def test_a_profile_of_a_handshake_prices_that_handshake(tmp_path, suite):
+def test_a_profile_of_a_handshake_estimates_that_handshake(tmp_path, suite):
     # Medians of many; the closest of three, as others have the processors meanwhile.
     errors = [_error_of_its_own(tmp_path, suite, 50 + attempt) for attempt in range(3)]
     # A single handshake does not tell calls from bytes: part of its symmetric work stays assumed.
@@ -48,13 +48,13 @@ def _error_of_its_own(tmp_path, suite, repeat):
     device = load_device(str(path))
     errors = []
     for side in ("client", "server"):
-        priced = price(parse_trace(measured, suite), side, device)
-        assert not priced.without_cost
+        cost = side_cost(parse_trace(measured, suite), side, device)
+        assert not cost.without_cost
         own = [
             one["generate_us"] if one["from"] == side else one["process_us"] for one in measured["messages"]
         ]
         attributed_us = sum(own) + measured["unattributed_us"][side]
-        errors.append(abs(priced.total.mean * 1e6 / attributed_us - 1))
+        errors.append(abs(cost.total.mean * 1e6 / attributed_us - 1))
     return max(errors)
 
 

@@ -147,7 +147,7 @@ def test_pqm4_by_the_profile_that_was_read_from_it():
         assert cycles["mean_cycles"] / here.clock_hz == pytest.approx(cost.mean_s)
     assert imported.primitives["sign", "mldsa", "mldsa65"]["max_cycles"] == 26008621
     assert len(imported.primitives) == 6
-    assert imported.left_out == [
+    assert imported.omitted == [
         "hqc-128 clean: no suite uses it",
         "ml-kem-768 clean: m4fspeed is faster",
         "Memory Evaluation: no times (1 line)",
@@ -159,7 +159,7 @@ def test_pqm4s_two_files_say_the_same():
     whole, table = import_benchmark(PQM4_CSV, "x")[1], import_benchmark(PQM4_MD, "x")[1]
     kem = {triple: cost for triple, cost in whole.primitives.items() if triple[1] == "mlkem"}
     assert table.primitives == kem
-    assert table.left_out == ["kyber768 m4: no suite uses it"]
+    assert table.omitted == ["kyber768 m4: no suite uses it"]
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_pqm4s_two_files_say_the_same():
 )
 def test_a_damaged_line_of_pqm4_is_named(old, new, words):
     _, imported = import_benchmark(PQM4_CSV.replace(old, new), "x")
-    assert any(words in line for line in imported.left_out)
+    assert any(words in line for line in imported.omitted)
     assert ("decapsulate", "mlkem", "mlkem768") in imported.primitives  # of the slower one
 
 
@@ -284,7 +284,7 @@ def test_every_figure_is_taken_or_named():
     assert found["derive", "ecdh", "p256"]["time_us"] == pytest.approx(12_500.0)
     assert found["derive", "dh", "dh2048"]["time_us"] == pytest.approx(800_000.0)
     assert found["keygen", "dh", "dh2048"]["time_us"] == pytest.approx(1_200_000.0)
-    (line,) = imported.left_out
+    (line,) = imported.omitted
     assert "CTR_DRBG" in line
 
 
@@ -421,4 +421,4 @@ def test_whatever_the_output_says_it_is_a_profile_or_one_line(tmp_path, data):
 def test_a_figure_that_is_no_time_is_named(figure):
     _, found = import_benchmark(f"+F2:2:2048:{figure}:0.000015\n", "x")
     assert ("sign", "rsa", "rsa2048") not in found.primitives
-    assert f"line 1: sign rsa rsa2048: {figure}, which is not a time or rate" in found.left_out
+    assert f"line 1: sign rsa rsa2048: {figure}, which is not a time or rate" in found.omitted

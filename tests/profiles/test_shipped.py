@@ -10,7 +10,7 @@ from models.papers import by_certificates, table
 from shakedown.models.energy import LinkBytes
 from shakedown.prediction.energy import client_energy
 from shakedown.prediction.predict import predict_rows
-from shakedown.prediction.prices import Price
+from shakedown.prediction.side_cost import SideCost
 from shakedown.profiles import THIS_MACHINE, bearer_names, device_names, load_bearer, load_device
 from shakedown.profiles.delay import distribution, quantile_s
 
@@ -85,12 +85,14 @@ def test_a_bearer_says_what_it_is_and_where_from(name):
 @pytest.mark.parametrize("name", bearer_names())
 def test_every_bearer_has_an_energy_with_a_source_or_a_reason(name):
     bearer = load_bearer(name)
-    found = client_energy(LinkBytes(1200.0, 2400.0), load_device("cortex-m4"), bearer, Price(), 60.0)
+    found = client_energy(LinkBytes(1200.0, 2400.0), load_device("cortex-m4"), bearer, SideCost(), 60.0)
     assert (found.missing, found.wake_tail_missing) == ((), ())
     assert bearer.source.get("energy") or bearer.assumed["energy"]
     assert bearer.energy.spread > 1.0 or name == "loopback"
     assert found.terms.startswith(f"over {name}: already connected")
-    idle = client_energy(LinkBytes(1.0, 1.0), load_device("cortex-m4"), bearer, Price(), 60.0, from_idle=True)
+    idle = client_energy(
+        LinkBytes(1.0, 1.0), load_device("cortex-m4"), bearer, SideCost(), 60.0, from_idle=True
+    )
     assert idle.wake_tail_missing == ()
     if bearer.setup is None:
         assert f"idle makes no difference ({bearer.assumed['setup']})" in idle.terms
@@ -119,7 +121,7 @@ def test_an_exchange_costs_what_was_measured_of_one(name, up_bytes, down_bytes, 
     sent = LinkBytes(up_bytes + header, down_bytes + header if down_bytes else 0.0)
     way_s = distribution(bearer.up.delay).mean * (2 if down_bytes else 1)
     elapsed_s = 8 * sent.up / bearer.up_bits_per_s + 8 * sent.down / bearer.down_bits_per_s + way_s
-    found = client_energy(sent, load_device("palm-vii"), bearer, Price(), elapsed_s, from_idle=True)
+    found = client_energy(sent, load_device("palm-vii"), bearer, SideCost(), elapsed_s, from_idle=True)
     whole = found.total
     assert whole is not None
     assert whole.low < published_j < whole.high
@@ -227,7 +229,7 @@ def test_there_are_thirty_modern_devices():
     assert len(MODERN.split()) >= 30
 
 
-def test_wrong_figures_of_a_source_are_left_out():
+def test_wrong_figures_of_a_source_are_omitted():
     """What one board's sources contradict is in no profile."""
     assert ("verify", "rsa", "rsa2048") not in load_device("esp32-c3").costs
     assert ("encapsulate", "mlkem", "mlkem512") not in load_device("raspberry-pi").costs

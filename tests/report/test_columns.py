@@ -136,12 +136,12 @@ def test_wider_screens_show_more_and_only_wide_shows_all():
 
 def test_figures_without_room_are_named_and_no_row_is_torn():
     many = (COLUMNS[0], *(Column(key=f"{name}_s", name=name, rank=ALWAYS) for name in "abcd"))
-    heading, *found, left_out = listing(
+    heading, *found, omitted = listing(
         many, [row("x/one", 10**12), row("y/two", 10**12)], Selection(), width=48
     )
     assert heading.split() == ["suite", "a", "b"]
     assert len(found) == 2
-    assert left_out == "not printed (--wide): c, d"
+    assert omitted == "not printed (--wide): c, d"
 
 
 @pytest.mark.parametrize("width", range(50, 200, 10))

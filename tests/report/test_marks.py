@@ -50,16 +50,16 @@ def world(place, true):
     """What every surface shows where the unknown has a true value, or None."""
     what, where = place
 
-    def priced(trace, side, device, scale):
-        found = real_price(trace, side, device, scale)
+    def estimate(trace, side, device, scale):
+        found = real_cost(trace, side, device, scale)
         return hidden_work(found, side, where, true) if side == what else found
 
     def bearer(name):
         return with_power(real_bearer(name), where, true) if what == "bearer" else real_bearer(name)
 
-    real_price, real_bearer = scenarios._priced, scenarios.load_bearer
+    real_cost, real_bearer = scenarios._estimate, scenarios.load_bearer
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(scenarios, "_priced", priced)
+        patched.setattr(scenarios, "_estimate", estimate)
         patched.setattr(scenarios, "load_bearer", bearer)
         saved = results()
         return rows(), saved, {**tables(saved), **lines(saved)}

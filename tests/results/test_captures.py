@@ -82,14 +82,14 @@ def test_captured_rows_say_what_inspect_says(results, home):
         assert mine["wait_s"].to_list() == [message.wait_s for message in connection.messages]
 
 
-def test_a_captured_handshake_is_priced_as_predict_prices_its_trace(results, home):
+def test_a_captured_handshake_is_estimated_as_predict_estimates_its_trace(results, home):
     traces = {
         one.trace.suite: open_library().completed(parse_trace(builtins(one.trace), "here"))
         for one in captures.inspect(home / "gateway.pcap", home / "gateway.keys")
     }
-    priced = results.predictions.filter(pl.col("capture").is_not_null()).to_dicts()
-    assert [row["suite"] for row in priced] == [n for n in NAMES for _ in range(2)]
-    for row in priced:
+    predicted = results.predictions.filter(pl.col("capture").is_not_null()).to_dicts()
+    assert [row["suite"] for row in predicted] == [n for n in NAMES for _ in range(2)]
+    for row in predicted:
         [alone] = predict_rows([row["suite"]], device="cortex-m4", bearer=row["bearer"], costs=Costs(traces))
         assert row["capture"] == "gateway.pcap"
         # The table has ranges in columns of their own.
@@ -104,7 +104,7 @@ def test_a_captured_handshake_is_priced_as_predict_prices_its_trace(results, hom
     assert set(own["suite"]) == {"tls1.2/psk"}
 
 
-def test_the_report_holds_connections_waits_and_prices(results, tmp_path):
+def test_the_report_holds_connections_waits_and_estimates(results, tmp_path):
     page = write_report(results, tmp_path / "report.html").read_text()
     section = page.split('<section id="captures">')[1].split("</section>")[0].replace("<wbr>", "")
     for name in NAMES:
@@ -148,10 +148,10 @@ def test_what_is_kept_is_bounded_and_all_are_counted(home, monkeypatch):
     monkeypatch.setattr(captured, "MAX_TRACES", 2)
     monkeypatch.setattr(captured, "MAX_MESSAGES", 3)
     found = read_capture(home / "gateway.pcap", home / "gateway.keys")
-    # The first, and those that are priced.
+    # The first, and those that are estimated.
     assert [one.connection.suite for one in found.connections] == NAMES[:2]
     assert [len(one.connection.messages) for one in found.connections] == [3, 3]
-    assert found.connections[1].messages_left_out > 0
+    assert found.connections[1].omitted_messages > 0
     assert sum(sizes.count for sizes, _ in found.kinds.values()) + found.uncounted == 4
     assert len(found.traces) == 2
     assert list(found.without_cost) == NAMES[2:]

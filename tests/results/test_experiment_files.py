@@ -124,7 +124,7 @@ def test_damage_of_any_sort_is_one_line(tmp_path):
         complaint(tmp_path, bytes(damaged))
 
 
-def test_what_was_measured_inside_eap_is_priced_there(tmp_path):
+def test_what_was_measured_inside_eap_is_estimated_there(tmp_path):
     """By the library's traces, which are of bare handshakes, `predict --carrier eap` says the same."""
     suites = ["tls1.3/x25519/p256/server", "tls1.3/x25519/p256/server/resumed"]
     path = tmp_path / "eap.toml"
@@ -139,7 +139,7 @@ def test_what_was_measured_inside_eap_is_priced_there(tmp_path):
         assert row["ready_mean_s"] == pytest.approx(one["ready_s"]["mean"], rel=1e-4)
 
 
-def test_what_was_recorded_inside_eap_has_no_bare_price(tmp_path):
+def test_what_was_recorded_inside_eap_has_no_bare_estimate(tmp_path):
     handshake = measure("tls1.3/x25519", repeat=1, options=MeasureOptions(carrier="eap"))
     path = tmp_path / "traces.json"
     path.write_text(json.dumps([builtins(handshake)]))
@@ -148,7 +148,7 @@ def test_what_was_recorded_inside_eap_has_no_bare_price(tmp_path):
 
 
 def test_nothing_is_missing_where_its_handshake_failed(tmp_path):
-    """Neither a price nor a fleet: the run is whole, and says what failed."""
+    """Neither a cost nor a fleet: the run is whole, and says what failed."""
     path = tmp_path / "e.toml"
     path.write_text(
         'suites = ["tls1.3/x25519", "tls1.2/psk"]\nrepeat = 1\nstack = "rustls"\ndevices = ["phone"]\n'

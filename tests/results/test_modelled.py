@@ -33,7 +33,7 @@ PLACES = Places(
 )
 
 
-def priced(places: Places) -> list[tuple[Scenario, modelled.Modelled]]:
+def estimate(places: Places) -> list[tuple[Scenario, modelled.Modelled]]:
     """Every scenario of the suites in these places."""
     scenarios = tuple(
         Scenario(kind="measured", handshake=real.identity(real.measurement(suite))) for suite in SUITES
@@ -48,12 +48,12 @@ def traces():
     return {suite: parse_trace(builtins(real.measurement(suite)), suite) for suite in SUITES}
 
 
-def test_nothing_is_priced_unasked():
-    assert priced(Places()) == []
+def test_nothing_is_estimated_by_default():
+    assert estimate(Places()) == []
 
 
 def test_every_scenario_is_a_row_of_predict():
-    rows = [row for _, found in priced(PLACES) for row in modelled.printed(found)]
+    rows = [row for _, found in estimate(PLACES) for row in modelled.printed(found)]
     scenarios = [
         (suite, device, bearer, rate)
         for suite in SUITES
@@ -72,8 +72,8 @@ def test_every_scenario_is_a_row_of_predict():
     assert [rows[0]] == alone
 
 
-def test_what_is_left_out_is_as_everywhere():
-    for scenario, _ in priced(Places(devices=("cortex-m4",))):
+def test_omitted_values_have_the_defaults_of_other_commands():
+    for scenario, _ in estimate(Places(devices=("cortex-m4",))):
         assert (scenario.server_device, scenario.bearer, scenario.load.rates_per_s) == (
             "server",
             "lte",
@@ -81,8 +81,8 @@ def test_what_is_left_out_is_as_everywhere():
         )
 
 
-def test_what_cannot_be_priced_is_said_and_the_rest_goes_on():
-    found = priced(Places(devices=("kuo-p4", "cortex-m4")))
+def test_what_cannot_be_estimated_is_reported_and_the_rest_goes_on():
+    found = estimate(Places(devices=("kuo-p4", "cortex-m4")))
     assert {one.device for one, made in found if made.predictions} == {"cortex-m4"}
     without_cost = [(one.label, one.device) for one, made in found if made.without_cost]
     assert without_cost == [(suite, "kuo-p4") for suite in SUITES]
@@ -111,7 +111,7 @@ def test_the_queue_has_its_knee_where_power_is_highest():
 def test_predictions_survive_the_disk(tmp_path):
     devices, bearers = ("kuo-p4", "palm-vii", "cortex-m4"), ("nb-iot",)
     places = Places(devices=devices, bearers=bearers, rates_per_s=(10.0, 1e6), battery_j=9000.0)
-    found = priced(places)
+    found = estimate(places)
     with ResultsWriter(tmp_path / "r", Manifest(provenance="p", created="")) as writer:
         for scenario, made in found:
             writer.add("modelled", scenario.label, modelled.table([(scenario, made)]))
@@ -144,7 +144,7 @@ def test_predictions_survive_the_disk(tmp_path):
 
 
 def test_what_was_extrapolated_stands_in_the_table(tmp_path):
-    [(scenario, made), *_] = priced(Places(devices=("palm-vii",)))
+    [(scenario, made), *_] = estimate(Places(devices=("palm-vii",)))
     told = queries.extrapolated(in_memory(modelled.table([(scenario, made)]))).to_dicts()
     assert len(told) == len(made.predictions[0]["extrapolated"])
     for row, one in zip(told, made.predictions[0]["extrapolated"], strict=True):
@@ -154,8 +154,8 @@ def test_what_was_extrapolated_stands_in_the_table(tmp_path):
 
 def test_workers_and_a_promise_are_the_experiments():
     rates = (100.0, 20_000.0)
-    [*_, (_, one)] = priced(Places(devices=("cortex-m4",), rates_per_s=rates))
-    [*_, (scenario, four)] = priced(
+    [*_, (_, one)] = estimate(Places(devices=("cortex-m4",), rates_per_s=rates))
+    [*_, (scenario, four)] = estimate(
         Places(devices=("cortex-m4",), rates_per_s=rates, workers=4, within_s=2.0)
     )
     for alone, shared in zip(one.predictions, four.predictions, strict=True):
@@ -184,7 +184,7 @@ def test_work_grows_with_places_and_rates_and_no_faster(monkeypatch):
     def work(devices: int, bearers: int, rates: int) -> int:
         nonlocal summed
         summed = 0
-        found = priced(
+        found = estimate(
             Places(
                 devices=("palm-vii", "cortex-m4")[:devices],
                 bearers=("gprs", "lte")[:bearers],
@@ -201,7 +201,7 @@ def test_work_grows_with_places_and_rates_and_no_faster(monkeypatch):
     assert work(1, 1, 5) <= 5 * one
 
 
-def test_what_is_priced_in_many_places_is_saved_in_several_parts(monkeypatch, tmp_path, fake):
+def test_what_is_estimated_in_many_places_is_saved_in_several_parts(monkeypatch, tmp_path, fake):
     from shakedown.experiments import runner
     from shakedown.experiments.figure_kinds import load_experiment
 
@@ -230,7 +230,7 @@ def test_what_is_priced_in_many_places_is_saved_in_several_parts(monkeypatch, tm
 
 def test_saved_figures_are_marked_as_printed_ones():
     """By the same columns: what a figure of `predict` on the terminal says, its cell of the report says."""
-    found = priced(
+    found = estimate(
         Places(
             devices=("palm-vii", "cortex-m4", "lpc1114"),
             bearers=("gprs", "lte"),

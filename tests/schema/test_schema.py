@@ -53,8 +53,8 @@ def printed(home):
     run("measure", *SUITES, "--repeat", "1", "--pcap", "some.pcap", "--keylog", "some.keys")
     run("inspect", "some.pcap", "--keylog", "some.keys", "--traces-out", "traces.json")
     experiment = 'devices = ["phone"]\nbearers = ["lte"]\nrepeat = 1\nsuites = ["tls1.3/psk"]\n'
-    (home / "priced.toml").write_text('name = "priced"\n' + experiment)
-    run("run", "priced.toml", "--out", "results")
+    (home / "estimate.toml").write_text('name = "estimate"\n' + experiment)
+    run("run", "estimate.toml", "--out", "results")
     (home / "mix.toml").write_text(
         '[[clients]]\nsuite = "tls1.3/x25519"\n[[clients]]\nsuite = "tls1.2/psk"\n'
     )

@@ -17,12 +17,12 @@ from shakedown.simulation.deployment import Site
 PSK = "tls1.2/psk"
 
 
-def priced(bearer: str, *, from_idle: bool = False):
-    return Site(device="cortex-m4", bearer=bearer).priced(PSK, from_idle=from_idle)
+def estimate(bearer: str, *, from_idle: bool = False):
+    return Site(device="cortex-m4", bearer=bearer).estimate(PSK, from_idle=from_idle)
 
 
 def test_airtime_is_that_of_the_bytes_on_the_link():
-    one = priced("nb-iot")
+    one = estimate("nb-iot")
     cell = one.bearer.cell
     most = cell_limit(one, 40)
     assert most.of == "airtime"
@@ -36,14 +36,14 @@ def test_airtime_is_that_of_the_bytes_on_the_link():
 
 
 def test_circuits_are_held_as_long_as_a_handshake_takes():
-    one = priced("gsm-csd")
+    one = estimate("gsm-csd")
     most = cell_limit(one, 3)
     assert (most.of, most.rate_per_s) == ("circuits", pytest.approx(3 * 14 / one.unloaded()[1].mean))
 
 
 def test_random_access_counts_for_clients_that_begin_idle():
-    assert cell_limit(priced("nb-iot"), 1).of == "airtime"
-    most = cell_limit(priced("nb-iot", from_idle=True), 1)
+    assert cell_limit(estimate("nb-iot"), 1).of == "airtime"
+    most = cell_limit(estimate("nb-iot", from_idle=True), 1)
     assert most.of == "random access"
     # Of twelve clients on twelve preambles 4.6 are alone.
     assert most.rate_per_s == pytest.approx(12 * (11 / 12) ** 11 / 0.32)
@@ -60,7 +60,7 @@ def test_the_most_that_get_in_is_the_best_of_any_number(preambles):
 @pytest.mark.parametrize("bearer", ["wifi", "802154", "lorawan-sf7", "lte", "lte-m", "gprs"])
 def test_each_shared_medium_has_a_limit(bearer):
     assert load_bearer(bearer).cell is not None
-    one, four = (cell_limit(priced(bearer), cells) for cells in (1, 4))
+    one, four = (cell_limit(estimate(bearer), cells) for cells in (1, 4))
     assert four.rate_per_s == pytest.approx(4 * one.rate_per_s)
 
 

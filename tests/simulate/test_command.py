@@ -31,7 +31,7 @@ def test_a_row_says_what_became_of_the_clients(shakedown):
     assert found.virtual_s >= found.recovery_s.estimate > 1000 / 50 / 2 / 10
 
 
-def test_percentiles_of_too_few_clients_are_left_out_and_said_to_be(shakedown):
+def test_percentiles_of_too_few_clients_are_omitted_and_reported(shakedown):
     storm = ("simulate", SUITE, "--arrivals", "storm:1s", "--clients", "50")
     (row,) = printed(shakedown(*storm, "--json"))
     times = row["ready_s"]

@@ -31,7 +31,7 @@ def test_engines_of_two_protocols_do_what_their_replays_do(shakedown):
         assert row.traffic.packets > 4 * row.clients
 
 
-def test_without_loss_means_differ_by_the_chance_of_prices_alone(shakedown):
+def test_without_loss_means_differ_by_the_random_part_of_costs_alone(shakedown):
     for suite in (TLS, WTLS):
         (row,) = engines(
             shakedown, suite, "--arrivals", "deterministic:1/s", "--clients", "400", "--bearer", "ethernet"

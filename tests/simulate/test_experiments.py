@@ -150,7 +150,7 @@ def test_a_mixture_has_a_fleet_in_each_place_that_its_kinds_leave_open(mixed):
 
 
 def test_a_mixture_of_an_experiment_is_that_of_the_command(tmp_path):
-    """Where each suite is priced from the same recordings, as those of the library that both ask."""
+    """Where each suite is estimated from the same recordings, as those of the library that both ask."""
     import shakedown as lab
     from shakedown.schema.simulated import SimulatedMix
 
@@ -190,7 +190,7 @@ def test_two_mixtures_of_one_name_are_refused(tmp_path):
         experiment(tmp_path, TEXT + '[simulated]\nmix = ["meters.toml", "a/meters.toml"]\n')
 
 
-def test_what_a_mixture_cannot_be_priced_with_is_said(tmp_path):
+def test_what_a_mixture_cannot_be_estimated_with_is_reported(tmp_path):
     (tmp_path / "meters.toml").write_text(
         '[[clients]]\nsuite = "tls1.2/rsa/rsa2048/server/resumed"\nresumption = 0.5\n'
     )

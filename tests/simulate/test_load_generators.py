@@ -151,7 +151,7 @@ def test_a_scheduler_that_says_nothing_of_its_workers_keeps_nobody(client, tmp_p
     assert found == [1, 1]
 
 
-def test_a_generator_that_does_not_answer_is_left_out(client, tmp_path, monkeypatch):
+def test_a_generator_that_does_not_answer_is_omitted(client, tmp_path, monkeypatch):
     # The other one answers within it, on a busy machine too.
     monkeypatch.setattr(load_generators, "STOP_S", 10.0)
     begun, ended = [tmp_path / "a", tmp_path / "b"], tmp_path / "ended"

@@ -100,7 +100,7 @@ def spec_of(fleet: Fleet) -> dict:
     from shakedown.simulation.fleet import settle
     from shakedown.simulation.simulate import Job
 
-    return Job(Site().priced(SUITES[0]), None, settle(fleet), 1, 1).spec()
+    return Job(Site().estimate(SUITES[0]), None, settle(fleet), 1, 1).spec()
 
 
 def test_pieces_are_merged_in_any_order_and_rounds_follow():

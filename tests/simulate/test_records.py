@@ -14,8 +14,8 @@ import pytest
 from runs import printed
 from shakedown.errors import InputError
 from shakedown.native.scenario import Fleet
-from shakedown.prediction.prices import price
 from shakedown.prediction.scenario import scenario
+from shakedown.prediction.side_cost import side_cost
 from shakedown.results.folder import load_results
 from shakedown.simulation import memory_limit
 from shakedown.simulation.fleet import DEFAULT_CLIENTS, settle
@@ -119,8 +119,8 @@ def test_a_trace_that_does_not_show_protection_is_refused():
         bare.record(512)
 
 
-def test_a_price_is_weighed_by_how_often_it_is_paid():
-    found = price(scenario(SUITE).trace, "server", scenario(SUITE).server_device)
+def test_a_cost_is_weighted_by_how_often_it_occurs():
+    found = side_cost(scenario(SUITE).trace, "server", scenario(SUITE).server_device)
     ten = found.repeated(10)
     assert ten.total.mean == pytest.approx(10 * found.total.mean)
     assert ten.missing == found.missing

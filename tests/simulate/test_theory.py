@@ -20,8 +20,8 @@ SUITES = ("tls1.3/x25519/p256/server", "tls1.2/rsa/rsa2048/server", "tls1.2/ecdh
 @pytest.mark.parametrize("suite", SUITES)
 @pytest.mark.parametrize("load", [0.3, 0.7])
 def test_a_handshake_waits_once_a_flight(suite, load):
-    priced = scenario(suite, traces=open_library())
-    rate = load / priced.service_s.mean
+    estimate = scenario(suite, traces=open_library())
+    rate = load / estimate.service_s.mean
     (row,) = shakedown.simulate(suite, shakedown.Fleet(arrivals=f"poisson:{rate:.6g}/s", clients=100_000))
     wait, formulas = row.queue_wait_s, row.modelled
     assert row.utilisation.estimate == pytest.approx(load, rel=0.03)
@@ -81,9 +81,9 @@ def test_work_keeps_its_moments(mean, sd):
 
 def test_the_servers_turns_are_all_of_its_work():
     for suite in SUITES:
-        priced = scenario(suite, traces=open_library())
-        found = jobs(priced)
-        assert sum(mean for mean, _ in found) == pytest.approx(priced.service_s.mean)
+        estimate = scenario(suite, traces=open_library())
+        found = jobs(estimate)
+        assert sum(mean for mean, _ in found) == pytest.approx(estimate.service_s.mean)
         assert len(found) == 2
 
 

@@ -2,7 +2,7 @@
 
 use crate::access::{CellOf, MediumPlan};
 use crate::error::{ScenarioError, check};
-use crate::handshake::{Plan, PricedHandshake, TransportKind};
+use crate::handshake::{HandshakeSpec, Plan, TransportKind};
 use crate::limiter::Refusal;
 use crate::scenario::{ArrivalSpec, Balance, ClassSpec, MAX_CLIENTS, Scenario};
 use crate::tcp::TcpConfig;
@@ -373,7 +373,7 @@ pub(crate) fn class(
     let bearer =
         Bearer::try_from(&spec.bearer).map_err(|error| ScenarioError::Bearer { class: number, error })?;
     let mtu = spec.bearer.mtu_bytes;
-    let plan = |handshake: &PricedHandshake| {
+    let plan = |handshake: &HandshakeSpec| {
         let header_bytes = match handshake.transport {
             TransportKind::Stream => tcp.header_bytes(),
             TransportKind::Datagram => spec.bearer.ip_bytes + spec.bearer.udp_bytes,

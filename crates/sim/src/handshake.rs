@@ -73,7 +73,7 @@ impl Retransmission {
 /// A message and its costs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct PricedMessage {
+pub struct MessageSpec {
     /// Its sender.
     pub from: Sender,
     /// Its RFC name.
@@ -94,13 +94,13 @@ pub struct PricedMessage {
 /// A handshake with its costs on the devices of both sides.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct PricedHandshake {
+pub struct HandshakeSpec {
     /// Its name in results: the suite.
     pub name: String,
     /// Its transport.
     pub transport: TransportKind,
     /// In the order in which they are generated.
-    pub messages: Vec<PricedMessage>,
+    pub messages: Vec<MessageSpec>,
     /// The write buffer of a stream's sender: OpenSSL's has 4096 bytes. A full buffer is written to TCP; the rest of a
     /// longer record is written immediately. `None`: a flight is one write.
     #[serde(default)]
@@ -191,7 +191,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    pub fn new(spec: &PricedHandshake, bearer: &BearerSpec) -> Result<Self, HandshakeError> {
+    pub fn new(spec: &HandshakeSpec, bearer: &BearerSpec) -> Result<Self, HandshakeError> {
         let name = || spec.name.clone();
         let Some(first) = spec.messages.first().filter(|_| spec.messages.len() <= 10_000) else {
             return Err(HandshakeError::Empty { name: name() });
@@ -257,7 +257,7 @@ impl Plan {
     }
 
     /// Packs the messages of each flight into datagrams: those that shared one still do; long datagrams are divided.
-    fn pack(&mut self, spec: &PricedHandshake, room: u32) -> Result<(), HandshakeError> {
+    fn pack(&mut self, spec: &HandshakeSpec, room: u32) -> Result<(), HandshakeError> {
         let mut unit = None;
         for (step, message) in self.steps.iter_mut().zip(&spec.messages) {
             let flight = &mut self.flights[usize::from(step.flight)];
@@ -320,7 +320,7 @@ pub(crate) fn records(bytes: u32) -> impl Iterator<Item = u32> {
     (0..bytes.div_ceil(RECORD_BYTES)).map(move |index| RECORD_BYTES.min(bytes - index * RECORD_BYTES))
 }
 
-fn check_retransmission(spec: &PricedHandshake, policy: &Retransmission) -> Result<(), HandshakeError> {
+fn check_retransmission(spec: &HandshakeSpec, policy: &Retransmission) -> Result<(), HandshakeError> {
     let bad = |field, value, accepted| {
         Err(HandshakeError::Value { name: spec.name.clone(), field, value, accepted })
     };
@@ -341,11 +341,11 @@ fn check_retransmission(spec: &PricedHandshake, policy: &Retransmission) -> Resu
     Ok(())
 }
 
-fn steps(spec: &PricedHandshake) -> Result<Vec<Step>, HandshakeError> {
+fn steps(spec: &HandshakeSpec) -> Result<Vec<Step>, HandshakeError> {
     let mut ends = [0_u32; 2];
     let mut flight = 0;
     let mut steps: Vec<Step> = Vec::with_capacity(spec.messages.len());
-    let mut before: Option<&PricedMessage> = None;
+    let mut before: Option<&MessageSpec> = None;
     for (index, message) in spec.messages.iter().enumerate() {
         if message.bytes == 0 || message.bytes > 1 << 24 {
             return Err(HandshakeError::Bytes { name: spec.name.clone(), index, bytes: message.bytes });
@@ -401,8 +401,8 @@ fn flights(steps: &[Step]) -> Vec<Flight> {
 
 /// The client may send data after its last message, when it has processed the server's Finished; it does not wait for
 /// later tickets.
-fn ready_after(spec: &PricedHandshake) -> usize {
-    let last = |wanted: &dyn Fn(&PricedMessage) -> bool| spec.messages.iter().rposition(wanted);
+fn ready_after(spec: &HandshakeSpec) -> usize {
+    let last = |wanted: &dyn Fn(&MessageSpec) -> bool| spec.messages.iter().rposition(wanted);
     let client = last(&|message| message.from == Sender::Client);
     let server = last(&|message| message.from == Sender::Server && message.name == "Finished")
         .or_else(|| last(&|message| message.from == Sender::Server));
@@ -439,18 +439,18 @@ impl Step {
 mod tests {
     use super::*;
 
-    fn message(from: Sender, name: &str, bytes: u32, flight: u32, unit: u32) -> PricedMessage {
+    fn message(from: Sender, name: &str, bytes: u32, flight: u32, unit: u32) -> MessageSpec {
         let none = DistributionSpec::Constant { s: 0.0 };
-        PricedMessage { from, name: name.into(), bytes, flight, unit, generate: none.clone(), process: none }
+        MessageSpec { from, name: name.into(), bytes, flight, unit, generate: none.clone(), process: none }
     }
 
     fn ethernet() -> BearerSpec {
         BearerSpec::of_rates(None, None, 0.0)
     }
 
-    fn handshake(transport: TransportKind, messages: Vec<PricedMessage>) -> PricedHandshake {
+    fn handshake(transport: TransportKind, messages: Vec<MessageSpec>) -> HandshakeSpec {
         let name = "test".into();
-        PricedHandshake {
+        HandshakeSpec {
             name,
             transport,
             messages,

@@ -1,6 +1,6 @@
 //! Discrete-event simulation of handshakes: virtual time over links, transports and a server's queue.
 //!
-//! A [`Scenario`] describes the arrivals, the handshakes ([`PricedHandshake`]: messages in order, with the costs of
+//! A [`Scenario`] describes the arrivals, the handshakes ([`HandshakeSpec`]: messages in order, with the costs of
 //! generating and processing each), the network ([`shakedown_link::BearerSpec`]) and the servers. A [`Simulation`] runs
 //! it in replications, each with its own random numbers. Their [`Outcome`]s merge exactly: the same seed gives the same
 //! bytes, in one process or on many machines, in any order. The crate has no wall clock, no I/O, and no threads other
@@ -49,7 +49,7 @@ mod threads;
 pub mod trend;
 
 pub use error::ScenarioError;
-pub use handshake::{PricedHandshake, PricedMessage, Retransmission, Sender, TransportKind, written};
+pub use handshake::{HandshakeSpec, MessageSpec, Retransmission, Sender, TransportKind, written};
 pub use limiter::{AdmissionSpec, Refusal};
 pub use outcome::{Merger, Outcome};
 pub use records::RecordsSpec;

@@ -2,7 +2,7 @@
 
 use crate::access::CellSpec;
 use crate::error::ScenarioError;
-use crate::handshake::PricedHandshake;
+use crate::handshake::HandshakeSpec;
 use crate::limiter::AdmissionSpec;
 use crate::records::RecordsSpec;
 use crate::scaling::ScalingSpec;
@@ -195,10 +195,10 @@ pub struct ClassSpec {
     #[serde(default = "one")]
     pub weight: f64,
     /// Its full handshake.
-    pub handshake: PricedHandshake,
+    pub handshake: HandshakeSpec,
     /// Its resumed handshake.
     #[serde(default)]
-    pub resumed: Option<PricedHandshake>,
+    pub resumed: Option<HandshakeSpec>,
     /// The share of clients that resume.
     #[serde(default)]
     pub resumption: f64,

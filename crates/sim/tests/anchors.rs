@@ -6,10 +6,10 @@ mod common;
 use common::{bearer, class, constant, handshake, message, run, scenario};
 use shakedown_link::{Bearer, BearerSpec, Direction, Ns, Path, Unit};
 use shakedown_sim::tcp::{Jiffies, Packet, State, Tcp, TcpConfig};
-use shakedown_sim::{ArrivalSpec, Outcome, PricedHandshake, Sender, TransportKind};
+use shakedown_sim::{ArrivalSpec, HandshakeSpec, Outcome, Sender, TransportKind};
 
 /// The published message lengths. The work of both hosts is 1.2 ms; in the fastest published cell, 0.9 to 1.7 ms.
-fn tls13(hello: u32, share: u32, certificate: u32, signature: u32) -> PricedHandshake {
+fn tls13(hello: u32, share: u32, certificate: u32, signature: u32) -> HandshakeSpec {
     use Sender::{Client, Server};
     let mut handshake = handshake(
         TransportKind::Stream,
@@ -36,14 +36,14 @@ fn tls13(hello: u32, share: u32, certificate: u32, signature: u32) -> PricedHand
 /// reset (`SO_LINGER` 0), after which Linux saves no metrics. Linux 6.18 does not do this with the same pairs.
 const CLIENT_REORDERING: u32 = 6;
 
-fn cell(handshake: &PricedHandshake, trip_ms: f64, loss: f64, clients: u64) -> Outcome {
+fn cell(handshake: &HandshakeSpec, trip_ms: f64, loss: f64, clients: u64) -> Outcome {
     cell_with(handshake, trip_ms, loss, clients, CLIENT_REORDERING)
 }
 
 /// The measured path is netem between interfaces of one machine, with `gso off gro off tso off`. Linux nevertheless
 /// builds super-packets: in its first window, pairs of segments.
 fn cell_with(
-    handshake: &PricedHandshake,
+    handshake: &HandshakeSpec,
     trip_ms: f64,
     loss: f64,
     clients: u64,
@@ -74,7 +74,7 @@ fn cells_of_the_bad_path_are_met() {
     let kyber = || tls13(1030, 860, 600, 80);
     let frodo = || tls13(9850, 9810, 600, 80);
     let qtesla = || tls13(290, 123, 17_600, 2_630);
-    type Cell = (&'static str, PricedHandshake, f64, f64, Option<f64>, Option<f64>);
+    type Cell = (&'static str, HandshakeSpec, f64, f64, Option<f64>, Option<f64>);
     let cells: [Cell; 10] = [
         ("P-256", p256(), 195.7, 0.0, Some(393.1), None),
         ("P-256", p256(), 195.7, 0.05, Some(393.0), Some(1411.9)),
@@ -193,7 +193,7 @@ const DILITHIUM: [Line; 6] = [
     (20.0, [393.3, 991.3, 1400.7, 1799.5, 2461.3, 3685.4, 7423.9]),
 ];
 
-type Case = (&'static str, PricedHandshake, f64, [Line; 6]);
+type Case = (&'static str, HandshakeSpec, f64, [Line; 6]);
 
 fn cases() -> [Case; 8] {
     let frodo = || tls13(9850, 9810, 600, 80);

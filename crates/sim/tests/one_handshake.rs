@@ -7,7 +7,7 @@ use shakedown_link::BearerSpec;
 use shakedown_sim::replay::Times;
 use shakedown_sim::tcp::TcpConfig;
 use shakedown_sim::{
-    ArrivalSpec, PricedHandshake, Replay, Replayed, Report, Retransmission, Sender, TransportKind,
+    ArrivalSpec, HandshakeSpec, Replay, Replayed, Report, Retransmission, Sender, TransportKind,
 };
 
 const WTLS: Retransmission = Retransmission {
@@ -19,7 +19,7 @@ const WTLS: Retransmission = Retransmission {
     fragment_bytes: None,
 };
 
-fn worked(mut handshake: PricedHandshake) -> PricedHandshake {
+fn worked(mut handshake: HandshakeSpec) -> HandshakeSpec {
     for (number, message) in handshake.messages.iter_mut().enumerate() {
         message.generate = constant(0.0003 * (number + 1) as f64);
         message.process = constant(0.002 / (number + 1) as f64);
@@ -27,7 +27,7 @@ fn worked(mut handshake: PricedHandshake) -> PricedHandshake {
     handshake
 }
 
-fn datagrams(chain: u32, retransmission: Retransmission) -> PricedHandshake {
+fn datagrams(chain: u32, retransmission: Retransmission) -> HandshakeSpec {
     use Sender::{Client, Server};
     let mut found = handshake(
         TransportKind::Datagram,
@@ -44,13 +44,13 @@ fn datagrams(chain: u32, retransmission: Retransmission) -> PricedHandshake {
     found
 }
 
-fn with_tickets(chain: u32) -> PricedHandshake {
+fn with_tickets(chain: u32) -> HandshakeSpec {
     let mut found = tls13(chain);
     found.messages.push(message(Sender::Server, "NewSessionTicket", 250, 4, 3));
     found
 }
 
-fn replay(handshake: &PricedHandshake, bearer: &BearerSpec, seed: u64) -> Replayed {
+fn replay(handshake: &HandshakeSpec, bearer: &BearerSpec, seed: u64) -> Replayed {
     let replay = Replay {
         handshake: handshake.clone(),
         bearer: bearer.clone(),
@@ -63,7 +63,7 @@ fn replay(handshake: &PricedHandshake, bearer: &BearerSpec, seed: u64) -> Replay
 }
 
 /// Independent clients.
-fn simulate(handshake: &PricedHandshake, bearer: &BearerSpec, clients: u64) -> Report {
+fn simulate(handshake: &HandshakeSpec, bearer: &BearerSpec, clients: u64) -> Report {
     let arrivals = ArrivalSpec::Deterministic { per_s: 1e-4 };
     run(scenario(vec![class(handshake.clone(), bearer.clone())], clients, arrivals)).report()
 }
@@ -75,7 +75,7 @@ fn path(rate: f64, delay_ms: f64, more: &str) -> BearerSpec {
     ))
 }
 
-fn handshakes() -> [PricedHandshake; 5] {
+fn handshakes() -> [HandshakeSpec; 5] {
     [
         worked(tls13(1000)),
         worked(with_tickets(22_000)),

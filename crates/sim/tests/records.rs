@@ -6,7 +6,7 @@ use common::{class, constant, instant, run, scenario, service};
 use shakedown_sim::histogram::Histogram;
 use shakedown_sim::outcome::Outcome;
 use shakedown_sim::{
-    AdmissionSpec, ArrivalSpec, Balance, Discipline, PricedHandshake, RecordsSpec, Refusal, ScalingSpec,
+    AdmissionSpec, ArrivalSpec, Balance, Discipline, HandshakeSpec, RecordsSpec, Refusal, ScalingSpec,
     Scenario, Simulation,
 };
 use std::ops::ControlFlow;
@@ -81,7 +81,7 @@ fn steady(arrivals: ArrivalSpec, seconds: f64) -> Scenario {
 }
 
 /// A handshake whose client is ready with the server's answer.
-fn answered() -> PricedHandshake {
+fn answered() -> HandshakeSpec {
     let mut handshake = service(constant(0.010));
     handshake.messages.push(common::message(shakedown_sim::Sender::Server, "Finished", 1, 2, 2));
     handshake

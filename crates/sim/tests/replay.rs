@@ -9,7 +9,7 @@ use shakedown_link::{BearerSpec, DistributionSpec};
 use shakedown_sim::outcome::Cause;
 use shakedown_sim::tcp::{Congestion, TcpConfig};
 use shakedown_sim::{
-    ArrivalSpec, Outcome, PricedHandshake, Retransmission, RetrySpec, Scenario, Sender, Simulation,
+    ArrivalSpec, HandshakeSpec, Outcome, Retransmission, RetrySpec, Scenario, Sender, Simulation,
     TransportKind,
 };
 use std::ops::ControlFlow;
@@ -24,7 +24,7 @@ const WTLS: Retransmission = Retransmission {
     fragment_bytes: None,
 };
 
-fn alone(handshake: PricedHandshake, bearer: BearerSpec) -> Outcome {
+fn alone(handshake: HandshakeSpec, bearer: BearerSpec) -> Outcome {
     run(scenario(vec![class(handshake, bearer)], 1, ArrivalSpec::Deterministic { per_s: 1.0 }))
 }
 
@@ -87,7 +87,7 @@ fn bad_path(loss: f64) -> BearerSpec {
     bearer
 }
 
-fn worked(chain: u32) -> PricedHandshake {
+fn worked(chain: u32) -> HandshakeSpec {
     let mut handshake = tls13(chain);
     // About a millisecond in all.
     handshake.messages[1].generate = constant(0.0005);
@@ -201,7 +201,7 @@ fn a_run_can_be_broken_off() {
     assert!(simulation.run(&mut |_| ControlFlow::Break(())).is_none());
 }
 
-fn flights(transport: TransportKind) -> PricedHandshake {
+fn flights(transport: TransportKind) -> HandshakeSpec {
     use Sender::{Client, Server};
     handshake(
         transport,

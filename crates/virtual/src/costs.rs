@@ -2,7 +2,7 @@
 
 use crate::error::VirtualError;
 use shakedown_link::{Distribution, Ns, Stream};
-use shakedown_sim::{PricedMessage, Sender};
+use shakedown_sim::{MessageSpec, Sender};
 use shakedown_trace::recorder::Event;
 use shakedown_trace::{MessageName, Side};
 
@@ -15,14 +15,11 @@ pub(crate) struct MessageCost {
 }
 
 /// A side's costs, in the order of the handshake.
-pub(crate) fn message_costs(
-    messages: &[PricedMessage],
-    side: Side,
-) -> Result<Vec<MessageCost>, VirtualError> {
+pub(crate) fn message_costs(messages: &[MessageSpec], side: Side) -> Result<Vec<MessageCost>, VirtualError> {
     messages.iter().map(|message| message_cost(message, side)).collect()
 }
 
-fn message_cost(message: &PricedMessage, side: Side) -> Result<MessageCost, VirtualError> {
+fn message_cost(message: &MessageSpec, side: Side) -> Result<MessageCost, VirtualError> {
     let is_own = (message.from == Sender::Client) == (side == Side::Client);
     let spec = if is_own { &message.generate } else { &message.process };
     let name = message.name.clone();
@@ -106,8 +103,8 @@ mod tests {
     use super::*;
     use shakedown_link::{DistributionSpec, Purpose};
 
-    fn message(from: Sender, name: &str, generate_s: f64, process_s: f64) -> PricedMessage {
-        PricedMessage {
+    fn message(from: Sender, name: &str, generate_s: f64, process_s: f64) -> MessageSpec {
+        MessageSpec {
             from,
             name: name.into(),
             bytes: 10,

@@ -273,7 +273,7 @@ def import_(
         replace=force,
         **given,
     )
-    for line in saved.left_out:
+    for line in saved.omitted:
         note(f"not imported: {line}")
     overhead = ", the stack's own work" if saved.overhead else ""
     echo(f"{saved.path}: {saved.primitives} primitives{overhead}")

@@ -84,7 +84,7 @@ def predicted(question: Question, *, coarse: bool = False) -> dict[str, Any]:
     coarse = coarse and what not in _answered
 
     @cache
-    def priced(suite: str) -> Scenario:
+    def estimate(suite: str) -> Scenario:
         return scenario(
             suite,
             question.device,
@@ -97,11 +97,11 @@ def predicted(question: Question, *, coarse: bool = False) -> dict[str, Any]:
     def replay(suite: str) -> None:
         # An error of a suite is reported when its row is computed.
         with replays(coarse=coarse), suppress(Exception):
-            found = priced(suite)
+            found = estimate(suite)
             _ = found.exchange
             resumed = None if coarse else resumption(found.trace.suite, library)
             if resumed is not None:
-                _ = priced(resumed).exchange
+                _ = estimate(resumed).exchange
 
     suites = listed(question.suites)
     # The threads run in parallel, because most of the time is spent in the core. They are daemons, so the
@@ -114,7 +114,7 @@ def predicted(question: Question, *, coarse: bool = False) -> dict[str, Any]:
     with replays(coarse=coarse):
         found = suite_rows(
             suites,
-            priced,
+            estimate,
             library,
             question.rate_per_s,
             {**place, "kind": "modelled"},

@@ -19,8 +19,8 @@ from shakedown.prediction.figures import weakest
 from shakedown.prediction.inputs import Costs, ServerModel
 from shakedown.prediction.library import announce
 from shakedown.prediction.predict import Row, check_model, each, loaded_times, wait_range
-from shakedown.prediction.prices import Price, known_basis
 from shakedown.prediction.scenario import Scenario, scenario
+from shakedown.prediction.side_cost import SideCost, known_basis
 from shakedown.profiles.registry import Names, places
 from shakedown.schema.arguments import checked
 from shakedown.schema.base import Basis, builtins, convert
@@ -151,7 +151,7 @@ def _workers(needed: int, fewer: int | None, more: int | None, basis: Basis, mis
     return {"estimate": needed, "lower": fewer, "upper": more, "basis": basis, "missing": []}
 
 
-def limit(one: Scenario, workers: int, after: Price | None = None) -> Row | None:
+def limit(one: Scenario, workers: int, after: SideCost | None = None) -> Row | None:
     """The rate at which a server's queue saturates; None if no server cost is known. `after` is the server's
     work for a client after the handshake.
     """

@@ -14,7 +14,7 @@ from shakedown.models import eap
 from shakedown.models.eap import Exchanged, Packet
 from shakedown.prediction.library import TraceLibrary
 from shakedown.prediction.network import Exchange, exchange
-from shakedown.prediction.prices import Price
+from shakedown.prediction.side_cost import SideCost
 from shakedown.prediction.spec import Timers, datagram_spec, message_spec, work_spec
 from shakedown.prediction.trace import Trace
 from shakedown.profiles import Bearer
@@ -131,7 +131,7 @@ def on_air(packets: Sequence[Packet]) -> list[Packet]:
 
 
 def carry(
-    trace: Trace, client: Price, server: Price, bearer: Bearer, how: Carried, *, from_idle: bool = False
+    trace: Trace, client: SideCost, server: SideCost, bearer: Bearer, how: Carried, *, from_idle: bool = False
 ) -> Exchange:
     """The time until the peer receives EAP-Success over a bearer; ready and done are equal.
 
@@ -153,13 +153,13 @@ def carry(
     return _lock_step(timed, bearer, how, from_idle)
 
 
-def _works(trace: Trace, client: Price, server: Price) -> tuple[list[float], dict[Side, float]]:
+def _works(trace: Trace, client: SideCost, server: SideCost) -> tuple[list[float], dict[Side, float]]:
     """The sender's work before each flight, including its work on the previous one; and each side's work on
     the last flight that it receives, before its acknowledgement or indication.
     """
-    prices: dict[Side, Price] = {"client": client, "server": server}
+    costs: dict[Side, SideCost] = {"client": client, "server": server}
     pending: dict[Side, float] = {
-        side: price.message_s.get(None, 0.0) + price.connection_s for side, price in prices.items()
+        side: cost.message_s.get(None, 0.0) + cost.connection_s for side, cost in costs.items()
     }
     works: list[float] = []
     sender: Side | None = None
@@ -170,9 +170,9 @@ def _works(trace: Trace, client: Price, server: Price) -> tuple[list[float], dic
             sender = message.sender
             works.append(pending[sender])
             pending[sender] = 0.0
-        works[-1] += prices[sender].message_s.get(message.index, 0.0)
+        works[-1] += costs[sender].message_s.get(message.index, 0.0)
         receiver = opposite(sender)
-        pending[receiver] += prices[receiver].message_s.get(message.index, 0.0)
+        pending[receiver] += costs[receiver].message_s.get(message.index, 0.0)
     return works, pending
 
 

@@ -14,7 +14,7 @@ from functools import reduce
 from shakedown.models.energy import LinkBytes, radio_energy_j
 from shakedown.models.ranges import Range, combined, exactly, within
 from shakedown.prediction.figures import weakest
-from shakedown.prediction.prices import Price, known_basis
+from shakedown.prediction.side_cost import SideCost, known_basis
 from shakedown.profiles import Bearer, Device
 from shakedown.schema.base import Basis
 from shakedown.schema.predictions import NEGLIGIBLE_SHARE
@@ -87,13 +87,13 @@ def client_energy(
     sent: LinkBytes | None,
     device: Device,
     bearer: Bearer,
-    client: Price,
+    client: SideCost,
     elapsed_s: float | None,
     setup_s: float = 0.0,
     longer_s: float = 0.0,
     *,
     from_idle: bool = False,
-    server: Price | None = None,
+    server: SideCost | None = None,
 ) -> Energy:
     """Energy of one handshake at the client.
 
@@ -145,7 +145,7 @@ def _power_basis(profile: Device | Bearer) -> Basis:
     return "assumed" if assumed else "measured"
 
 
-def _processor(device: Device, client: Price, elapsed_s: float | None, missing: list[str]) -> Range | None:
+def _processor(device: Device, client: SideCost, elapsed_s: float | None, missing: list[str]) -> Range | None:
     power = device.power
     computing = client.with_connection
     if device.energy.active_w is None and client.primitive_energy_j is not None:
@@ -163,7 +163,7 @@ def _processor(device: Device, client: Price, elapsed_s: float | None, missing: 
     return computing.times(power.active_w).plus(exactly(idle_j)).scaled(1.0, power.spread)
 
 
-def _worked(client: Price, server: Price | None) -> Range:
+def _worked(client: SideCost, server: SideCost | None) -> Range:
     """The work of both sides during which the radio listens; its mean is the one used for the duration."""
     sides = [client, *([] if server is None else [server])]
     worked = reduce(Range.plus, (one.with_connection for one in sides))

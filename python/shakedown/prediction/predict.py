@@ -30,8 +30,8 @@ from shakedown.prediction.energy import Energy
 from shakedown.prediction.figures import weakest
 from shakedown.prediction.inputs import Costs, ServerModel
 from shakedown.prediction.library import TraceLibrary, announce, of_one_suite, resumed_of
-from shakedown.prediction.prices import known_basis
 from shakedown.prediction.scenario import MODELS, Scenario, scenario
+from shakedown.prediction.side_cost import known_basis
 from shakedown.prediction.spec import UnfitBearerError
 from shakedown.profiles.registry import Names, places
 from shakedown.schema.arguments import checked
@@ -90,7 +90,7 @@ def predict_rows(
 
     def rows_at(device: str, server_device: str, bearer: str) -> list[Row]:
         @cache
-        def priced(suite: str) -> Scenario:
+        def estimate(suite: str) -> Scenario:
             found = scenario(
                 suite,
                 device,
@@ -108,7 +108,7 @@ def predict_rows(
             return [
                 row
                 for rate in rates
-                for _, row in suite_rows(names, priced, library, rate, place, model=model, workers=workers)
+                for _, row in suite_rows(names, estimate, library, rate, place, model=model, workers=workers)
             ]
         except UnfitBearerError as error:
             unfit.append(error)
@@ -125,7 +125,7 @@ def predict_rows(
 
 def suite_rows(
     suites: Sequence[str],
-    priced: Callable[[str], Scenario],
+    estimate: Callable[[str], Scenario],
     library: TraceLibrary,
     rate_per_s: float,
     place: Mapping[str, Any],
@@ -134,7 +134,7 @@ def suite_rows(
     workers: int = 1,
     resumptions: bool = True,
 ) -> list[tuple[Scenario | None, Row]]:
-    """The rows of suites at one place and rate, each with its estimated handshake, which `priced` returns.
+    """The rows of suites at one place and rate, each with its estimated handshake, which `estimate` returns.
 
     A suite that cannot be predicted has a row with the reason. Without `resumptions`, rows do not contain the
     energy that resumption saves, which needs the estimate of another handshake. Raises `InputError` if no
@@ -142,14 +142,14 @@ def suite_rows(
     """
 
     def one(suite: str) -> tuple[Scenario | None, Row]:
-        found = priced(suite)
+        found = estimate(suite)
         made = row(found, model, rate_per_s, workers)
         if resumptions and model == "default" and found.eap is None:
             trace = found.trace
             # A client of TLS 1.3 resumes by a ticket.
             can = trace.protocol != "tls1.3" or any(message.flight is None for message in trace.messages)
             resumed = resumption(trace.suite, library) if can else None
-            made["resumption_saves_j"] = resumed and _saved([found, priced(resumed)], rate_per_s, workers)
+            made["resumption_saves_j"] = resumed and _saved([found, estimate(resumed)], rate_per_s, workers)
         return found, made
 
     found = each(suites, one, lambda row: (None, row), place)

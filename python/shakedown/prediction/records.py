@@ -15,7 +15,7 @@ from msgspec import structs
 
 from shakedown.errors import InputError
 from shakedown.models.ranges import within
-from shakedown.prediction.prices import Price, SidePricing, on_device
+from shakedown.prediction.side_cost import SideCost, SideEstimator, on_device
 from shakedown.prediction.stack_work import reference
 from shakedown.prediction.symmetric import DIGEST_BYTES, Part, digests_of
 from shakedown.prediction.trace import Message, Operation, Trace
@@ -38,22 +38,22 @@ _VERIFY_BYTES = 12
 """Body of a Finished; in TLS and DTLS 1.3 it is a digest."""
 
 
-def record_price(
+def record_cost(
     trace: Trace,
     device: Device,
     scale_from: Device | None,
     size_bytes: int,
     piece_bytes: int = MAX_RECORD_BYTES,
-) -> Price:
+) -> SideCost:
     """Estimate the server's work on `size_bytes` that a client sends at once, in records of at most
-    `piece_bytes`; `scale_from` as for `price`.
+    `piece_bytes`; `scale_from` as for `side_cost`.
 
     Raises `InputError` for a trace that does not contain how records are protected, and devices without
     primitives.
     """
     records = math.ceil(size_bytes / piece_bytes)
     sent = _sent(trace, size_bytes, records)
-    return on_device(lambda one: _RecordPricing(sent, records, one), device, scale_from)
+    return on_device(lambda one: _RecordEstimator(sent, records, one), device, scale_from)
 
 
 def _sent(trace: Trace, size_bytes: int, records: int) -> Trace:
@@ -108,7 +108,7 @@ def _finished_bytes(trace: Trace, protected: list[Operation]) -> int:
     return _HEADER_BYTES.get(trace.protocol, 4) + verify
 
 
-class _RecordPricing(SidePricing):
+class _RecordEstimator(SideEstimator):
     """The server's work on records, part by part."""
 
     def __init__(self, trace: Trace, records: int, device: Device) -> None:
@@ -142,7 +142,7 @@ class _RecordPricing(SidePricing):
         time = time.scaled(1.0, RECEIVE_SPREAD).scaled(*factor)
         method = f"receiving: {RECEIVE_SHARE:g} of {where} work on a connection"
         part = Part(f"{self.device.name}: receiving", time, "assumed", method)
-        self.price._add(part, 0)
+        self.cost._add(part, 0)
         self._note(("receive", "", ""), part, self.records)
 
     def _connection(self) -> None:

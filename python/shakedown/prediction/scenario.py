@@ -29,8 +29,8 @@ from shakedown.prediction.figures import Same, call_figure, weakest
 from shakedown.prediction.library import TraceLibrary, open_library
 from shakedown.prediction.literature import LITERATURE, load_model
 from shakedown.prediction.network import Exchange, exchange
-from shakedown.prediction.prices import Price, Work, basis_of, price
-from shakedown.prediction.records import MAX_RECORD_BYTES, record_price
+from shakedown.prediction.records import MAX_RECORD_BYTES, record_cost
+from shakedown.prediction.side_cost import SideCost, Work, basis_of, side_cost
 from shakedown.prediction.spec import handshake_spec
 from shakedown.prediction.trace import Trace
 from shakedown.profiles import Bearer, Device, load_bearer, load_device, load_software
@@ -56,8 +56,8 @@ class Scenario:
     device: Device
     server_device: Device
     bearer: Bearer
-    client: Price
-    server: Price
+    client: SideCost
+    server: SideCost
     eap: Carried | None = None
     from_idle: bool = False
     server_scale: Device | None = None
@@ -108,16 +108,16 @@ class Scenario:
         return Work(*(one.at_low() for one in both)) if self.lowest or self.missing else both
 
     @cached_property
-    def served(self) -> Price:
+    def served(self) -> SideCost:
         """The server's work, from which its utilisation is computed, whatever is missing at the client."""
         return self.server.at_low() if self.server.without_cost else self.server
 
-    def record(self, size_bytes: int) -> Price:
+    def record(self, size_bytes: int) -> SideCost:
         """The server's work on data that a client sends after the handshake. Raises `InputError`."""
         link = self.bearer
         room_bytes = link.mtu_bytes - link.ip_bytes - link.udp_bytes - _PROTECTION_BYTES
         piece_bytes = max(1, room_bytes) if self.trace.datagrams else MAX_RECORD_BYTES
-        return record_price(self.trace, self.server_device, self.server_scale, size_bytes, piece_bytes)
+        return record_cost(self.trace, self.server_device, self.server_scale, size_bytes, piece_bytes)
 
     @cached_property
     def exchange(self) -> Exchange:
@@ -276,11 +276,13 @@ def work_spread(mean_s: float, *deviations_s: float) -> Distribution:
 
 
 @lru_cache(maxsize=64)
-def _priced(trace: Same[Trace], side: Side, device: Same[Device], scale: Same[Device | None]) -> Price:
+def _cached_cost(
+    trace: Same[Trace], side: Side, device: Same[Device], scale: Same[Device | None]
+) -> SideCost:
     """A side's cost, which does not depend on the bearer and the other side. It is cached and must not be
     modified.
     """
-    return price(trace.thing, side, device.thing, scale.thing)
+    return side_cost(trace.thing, side, device.thing, scale.thing)
 
 
 def scenario(
@@ -313,12 +315,12 @@ def scenario(
         # EAP servers issue tickets only if configured.
         software = trace.software or load_software("none")
         trace = trace.served_by(structs.replace(software, tickets=0, resumption_tickets=0))
-    prices = [
-        _priced(Same(trace), "client", Same(client), Same(None if client.has_primitives else scale)),
-        _priced(Same(trace), "server", Same(server), Same(None if server.has_primitives else scale)),
+    costs = [
+        _cached_cost(Same(trace), "client", Same(client), Same(None if client.has_primitives else scale)),
+        _cached_cost(Same(trace), "server", Same(server), Same(None if server.has_primitives else scale)),
     ]
     if inside_eap is not None:
-        prices = [replace(one, connection=None) for one in prices]
+        costs = [replace(one, connection=None) for one in costs]
         inside_eap = replace(inside_eap, ticket_bytes=eap.renewed_ticket_bytes(trace, library))
     by_clock = None if server.has_primitives else scale
-    return Scenario(trace, client, server, link, prices[0], prices[1], inside_eap, from_idle, by_clock)
+    return Scenario(trace, client, server, link, costs[0], costs[1], inside_eap, from_idle, by_clock)

@@ -1,4 +1,4 @@
-"""Estimated handshakes and bearers as the simulator's core reads them (`PricedHandshake` and `BearerSpec` of
+"""Estimated handshakes and bearers as the simulator's core reads them (`HandshakeSpec` and `BearerSpec` of
 `crates/sim` and `crates/link`).
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import structs
 
 from shakedown.errors import InputError
-from shakedown.prediction.prices import Price
+from shakedown.prediction.side_cost import SideCost
 from shakedown.prediction.trace import Message, Trace
 from shakedown.profiles.bearer import Bearer
 from shakedown.profiles.delay import distribution
@@ -66,7 +66,7 @@ WTLS = Timers(3.0, 48.0, 5, server_timer=False, answers_duplicates=True, fragmen
 
 
 def handshake_spec(
-    trace: Trace, client: Price, server: Price, bearer: Bearer, *, spread: bool
+    trace: Trace, client: SideCost, server: SideCost, bearer: Bearer, *, spread: bool
 ) -> dict[str, Any]:
     """An estimated handshake: each message with what it costs its sender and its receiver.
 
@@ -78,13 +78,13 @@ def handshake_spec(
     """
     _check_room(trace, bearer)
     times: dict[tuple[Side, int], dict[str, Any]] = {}
-    sides: tuple[tuple[Side, Price], ...] = (("client", client), ("server", server))
-    for side, price in sides:
-        before_s = price.message_s.get(None, 0.0) + price.connection_s
-        before_sd_s = price.message_sd_s.get(None, 0.0)
+    sides: tuple[tuple[Side, SideCost], ...] = (("client", client), ("server", server))
+    for side, cost in sides:
+        before_s = cost.message_s.get(None, 0.0) + cost.connection_s
+        before_sd_s = cost.message_sd_s.get(None, 0.0)
         for message in trace.messages:
-            mean_s = price.message_s.get(message.index, 0.0) + before_s
-            sd_s = math.hypot(price.message_sd_s.get(message.index, 0.0), before_sd_s)
+            mean_s = cost.message_s.get(message.index, 0.0) + before_s
+            sd_s = math.hypot(cost.message_sd_s.get(message.index, 0.0), before_sd_s)
             times[side, message.index] = work_spec(mean_s, sd_s if spread else 0.0)
             before_s = before_sd_s = 0.0
     last = max((message.flight or 0 for message in trace.messages), default=0)

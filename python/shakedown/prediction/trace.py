@@ -111,9 +111,9 @@ class Trace:
                 f"{self.suite}: its trace has no ticket, and {software.name} issues {wanted}; accepted: a "
                 "trace with tickets, or no server software, or --server-software none"
             )
-        left_out = {message.index for message in tickets[wanted:]}
-        messages = [message for message in self.messages if message.index not in left_out]
-        operations = [one for one in self.operations if one.message not in left_out]
+        omitted = {message.index for message in tickets[wanted:]}
+        messages = [message for message in self.messages if message.index not in omitted]
+        operations = [one for one in self.operations if one.message not in omitted]
         for index in range(len(self.messages), len(self.messages) + wanted - len(tickets)):
             last = tickets[-1].index
             messages.append(structs.replace(tickets[-1], index=index))

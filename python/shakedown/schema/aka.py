@@ -58,7 +58,7 @@ class ResumptionPolicy(Object, frozen=True, kw_only=True):
     max_age_s: Amount
 
 
-class AttachesPriced(Object, frozen=True, kw_only=True):
+class AttachesCost(Object, frozen=True, kw_only=True):
     """A side's mean computing time in a handshake, the basis of the costs, and work without a cost figure.
 
     With work `without_cost`, these times and those of the attaches are lower bounds, computed with the lower
@@ -87,8 +87,8 @@ class AttachRun(Object, frozen=True, kw_only=True):
     bearer: Text
     device: Text
     server_device: Text
-    mobile: AttachesPriced
-    sgsn: AttachesPriced
+    mobile: AttachesCost
+    sgsn: AttachesCost
     mobiles: Count
     gap_s: Amount
     roaming: bool

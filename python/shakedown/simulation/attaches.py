@@ -14,14 +14,14 @@ from msgspec import structs
 
 from shakedown.errors import InputError
 from shakedown.native import aka, least_values
-from shakedown.prediction.prices import Price
-from shakedown.prediction.scenario import Scenario as Priced
+from shakedown.prediction.scenario import Scenario as Estimate
+from shakedown.prediction.side_cost import SideCost
 from shakedown.prediction.spec import bearer_spec
 from shakedown.schema.aka import AttachRun, LiveAttaches
 from shakedown.schema.base import Side, convert
 from shakedown.schema.options import MobileOptions, OptionGroup
 from shakedown.simulation.deployment import Site
-from shakedown.simulation.spec import priced_spec
+from shakedown.simulation.spec import varying_handshake_spec
 
 DEFAULT_SUITE = "tls1.2/ecdhe_ecdsa/p256/mutual"
 
@@ -62,13 +62,13 @@ def simulate_attaches(
         samples: keep the times of each attach.
     """
     names = aka.suites(suite)
-    full, resumed = map(site.priced, names)
+    full, resumed = map(site.estimate, names)
     given = structs.asdict(attaching)
     preparation = {"kind": "constant", "s": given.pop("preparation_s")}
     plan = given | {
         "bearer": bearer_spec(full.bearer, from_idle=False),
-        "full": priced_spec(full),
-        "resumed": priced_spec(resumed),
+        "full": varying_handshake_spec(full),
+        "resumed": varying_handshake_spec(resumed),
         "preparation": preparation,
     }
     found = aka.run(names[0], json.dumps(plan), progress)
@@ -82,8 +82,8 @@ def simulate_attaches(
             "bearer": full.bearer.name,
             "device": full.device.name,
             "server_device": full.server_device.name,
-            "mobile": _priced("client", full, resumed),
-            "sgsn": _priced("server", full, resumed),
+            "mobile": _side_cost("client", full, resumed),
+            "sgsn": _side_cost("server", full, resumed),
             **{name: value for name, value in given.items() if name not in (*policy, "timeout_s")},
             "background_served": found["background_served"],
             "policy": {name: given[name] for name in policy},
@@ -130,18 +130,18 @@ def attach_live(
     return convert(row, LiveAttaches), reason
 
 
-def _priced(side: Side, full: Priced, resumed: Priced) -> dict[str, Any]:
+def _side_cost(side: Side, full: Estimate, resumed: Estimate) -> dict[str, Any]:
     """The processing times of a side, their basis, and the work without a cost."""
-    prices: list[Price] = [getattr(one.work, side) for one in (full, resumed)]
+    costs: list[SideCost] = [getattr(one.work, side) for one in (full, resumed)]
     without_cost: list[dict[str, Any]] = []
-    for part in (part for price in prices for part in price.without_cost):
+    for part in (part for cost in costs for part in cost.without_cost):
         if part not in without_cost:
             without_cost.append(part)
-    means = [math.fsum(price.message_s.values()) for price in prices]
+    means = [math.fsum(cost.message_s.values()) for cost in costs]
     return {
         "full_s": means[0],
         "resumed_s": means[1],
-        "basis": "unknown" if without_cost else prices[0].basis,
+        "basis": "unknown" if without_cost else costs[0].basis,
         "without_cost": without_cost,
     }
 

@@ -15,8 +15,8 @@ from shakedown.prediction.bounds import simulated, upper_bound
 from shakedown.prediction.capacity import capacity_row, limit
 from shakedown.prediction.library import announce
 from shakedown.prediction.predict import Row, each
-from shakedown.prediction.prices import known_basis
-from shakedown.prediction.scenario import Scenario as Priced
+from shakedown.prediction.scenario import Scenario as Estimate
+from shakedown.prediction.side_cost import known_basis
 from shakedown.schema.base import builtins, convert
 from shakedown.schema.simulated import FailedSimulatedCapacity, Simulated, SimulatedCapacity
 from shakedown.simulation.cell_limit import CellLimit, cell_limit
@@ -92,7 +92,7 @@ def simulated_capacity(
     settle(fleet)
 
     def one(suite: str) -> SimulatedCapacity | FailedSimulatedCapacity:
-        found = site.priced(suite, from_idle=from_idle)
+        found = site.estimate(suite, from_idle=from_idle)
         progress(found.trace.suite)
         return _Search(found, within_s, percentile, site.server_workers, site.draws, fleet).row()
 
@@ -105,7 +105,7 @@ class _Search:
 
     def __init__(
         self,
-        one: Priced,
+        one: Estimate,
         within_s: float,
         percentile: float | None,
         workers: int,

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from shakedown.prediction.scenario import Scenario as Priced
+from shakedown.prediction.scenario import Scenario as Estimate
 from shakedown.schema.profiles import Aloha, Cell, Circuits, RandomAccess
 from shakedown.simulation.spec import shared_cell
 
@@ -19,7 +19,7 @@ class CellLimit:
     of: Literal["airtime", "circuits", "random access"]
 
 
-def cell_limit(one: Priced, cells: int) -> CellLimit | None:
+def cell_limit(one: Estimate, cells: int) -> CellLimit | None:
     """The smallest of the bounds by airtime, circuits and random access; None if none is known.
 
     Contention and retransmissions are ignored, so cells carry less. Raises `InputError` if the bearer's
@@ -38,7 +38,7 @@ def cell_limit(one: Priced, cells: int) -> CellLimit | None:
     return min(found, key=lambda limit: limit.rate_per_s, default=None)
 
 
-def _airtime_s(one: Priced, cell: Cell) -> float:
+def _airtime_s(one: Estimate, cell: Cell) -> float:
     """The airtime of a handshake's packets in a cell with a single client."""
     sent = one.link_bytes
     if sent is None:

@@ -10,8 +10,8 @@ from shakedown.errors import InputError
 from shakedown.files.limits import MAX_WORKERS
 from shakedown.native.scenario import DEFAULT_BEARER, DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE
 from shakedown.prediction.library import TraceLibrary, open_library
-from shakedown.prediction.scenario import Scenario as Priced
-from shakedown.prediction.scenario import scenario as price_scenario
+from shakedown.prediction.scenario import Scenario as Estimate
+from shakedown.prediction.scenario import scenario
 from shakedown.schema.base import MAX_NUMBER
 
 DEFAULT_SEED = 1
@@ -57,14 +57,14 @@ class Site:
             "kind": "simulated",
         }
 
-    def priced(
+    def estimate(
         self, suite: str, device: str | None = None, bearer: str | None = None, *, from_idle: bool = False
-    ) -> Priced:
+    ) -> Estimate:
         """A suite's handshake at this site, or with another device or bearer. Raises `InputError`.
 
         `from_idle`: the radio is set up first.
         """
-        return price_scenario(
+        return scenario(
             suite,
             device or self.device,
             self.server_device,

@@ -20,7 +20,7 @@ from shakedown.files.toml import describe, load_toml
 from shakedown.native import virtual_time
 from shakedown.native.scenario import ClientKind, Fleet
 from shakedown.prediction.library import TraceLibrary, resumed_of
-from shakedown.prediction.prices import known_basis
+from shakedown.prediction.side_cost import known_basis
 from shakedown.prediction.trace import Trace
 from shakedown.schema.base import convert
 from shakedown.schema.simulated import SimulatedMix
@@ -138,10 +138,10 @@ def simulate_mix(
     for kind in kinds:
         with kind.blamed():
             resumption = kind.share_resuming(settled.fleet)
-            full = site.priced(kind.suite, kind.device, kind.bearer, from_idle=fleet.from_idle)
+            full = site.estimate(kind.suite, kind.device, kind.bearer, from_idle=fleet.from_idle)
             resumed = None
             if resumption > 0.0:
-                resumed = site.priced(resumed_of(full.trace.suite), kind.device, kind.bearer)
+                resumed = site.estimate(resumed_of(full.trace.suite), kind.device, kind.bearer)
             clients.append(Client(full, resumed, kind.weight, kind.resumption))
     return run_mix(
         clients,

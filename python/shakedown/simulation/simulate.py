@@ -21,8 +21,8 @@ from shakedown.prediction.energy import terms
 from shakedown.prediction.figures import weakest
 from shakedown.prediction.library import announce, resumed_of
 from shakedown.prediction.predict import each
-from shakedown.prediction.prices import Price, basis_of, known_basis
-from shakedown.prediction.scenario import Scenario as Priced
+from shakedown.prediction.scenario import Scenario as Estimate
+from shakedown.prediction.side_cost import SideCost, basis_of, known_basis
 from shakedown.schema.base import Basis, convert
 from shakedown.schema.simulated import ClosedForm, FailedSimulation, Simulated
 from shakedown.simulation.arrivals import FROM_FILE, Arrivals
@@ -31,7 +31,7 @@ from shakedown.simulation.fleet import Settled, settle
 from shakedown.simulation.memory_limit import check_room
 from shakedown.simulation.pieces import Pool, Work, in_pieces
 from shakedown.simulation.records import Records
-from shakedown.simulation.spec import Client, priced_spec, simulation_spec, with_lowest_work
+from shakedown.simulation.spec import Client, simulation_spec, varying_handshake_spec, with_lowest_work
 
 Progress = Callable[[int, int], None]
 
@@ -62,8 +62,8 @@ def simulate(
     works: list[Work[dict[str, Any]]] = []
 
     def one(suite: str) -> Job | Simulated | FailedSimulation:
-        found = site.priced(suite, from_idle=fleet.from_idle)
-        resumed = site.priced(resumed_of(found.trace.suite)) if settled.fleet.resumption > 0.0 else None
+        found = site.estimate(suite, from_idle=fleet.from_idle)
+        resumed = site.estimate(resumed_of(found.trace.suite)) if settled.fleet.resumption > 0.0 else None
         labelled = None if progress is None else _labelled(progress, found.trace.suite)
         job = Job(found, resumed, settled, site.server_workers, site.draws)
         if pool is None:
@@ -123,8 +123,8 @@ def fleet_of_engines(fleet: Fleet) -> Fleet:
 class Job:
     """A simulation as plain data, which can run in this process or in another one."""
 
-    priced: Priced
-    resumed: Priced | None
+    estimate: Estimate
+    resumed: Estimate | None
     settled: Settled
     workers: int
     seed: int
@@ -132,7 +132,7 @@ class Job:
     @cached_property
     def client(self) -> Client:
         """The one kind of client."""
-        return with_lowest_work([Client(self.priced, self.resumed)], self.settled)[0]
+        return with_lowest_work([Client(self.estimate, self.resumed)], self.settled)[0]
 
     def spec(self) -> dict[str, Any]:
         """The core's scenario."""
@@ -146,9 +146,9 @@ def run(job: Job, endpoints: Stacks | None = None, progress: Progress | None = N
     if endpoints is None:
         return row(job, virtual_time.simulate(spec, progress=progress))
     handshake = HandshakeId(
-        suite=job.priced.trace.suite, client_stack=endpoints.client, server_stack=endpoints.server
+        suite=job.estimate.trace.suite, client_stack=endpoints.client, server_stack=endpoints.server
     )
-    options = MeasureOptions(tickets=sum(one.flight is None for one in job.priced.trace.messages) or None)
+    options = MeasureOptions(tickets=sum(one.flight is None for one in job.estimate.trace.messages) or None)
     found = virtual_time.with_endpoints(handshake, spec, options, progress)
     return row(job, found["report"], found)
 
@@ -172,15 +172,15 @@ def compared(found: Mapping[str, Any]) -> dict[str, Any]:
 
 def row(job: Job, report: Mapping[str, Any], engines: Mapping[str, Any] | None = None) -> Simulated:
     """The core's report as a row; `engines` is the core's report of protocol engines."""
-    priced, settled = job.priced, job.settled
+    estimate, settled = job.estimate, job.settled
     found: dict[str, Any] = {
-        **priced.names,
+        **estimate.names,
         "kind": "simulated",
         **figures(report, settled, [job.client], workers=job.workers, seed=job.seed),
         "resumption": settled.fleet.resumption,
-        "handshake_bytes": priced.handshake_bytes._asdict(),
-        "unused_key_share_s": priced.unused_key_share_s,
-        "modelled": closed_form(priced, settled.arrivals, job),
+        "handshake_bytes": estimate.handshake_bytes._asdict(),
+        "unused_key_share_s": estimate.unused_key_share_s,
+        "modelled": closed_form(estimate, settled.arrivals, job),
         **cost_basis(job.client, settled),
     }
     if engines is not None:
@@ -199,10 +199,10 @@ def cost_basis(client: Client, settled: Settled) -> dict[str, Any]:
     }
 
 
-def after_handshake(client: Client, settled: Settled) -> list[Price]:
+def after_handshake(client: Client, settled: Settled) -> list[SideCost]:
     """The server's work on all data that a client sends after its handshake."""
-    price = client.record(settled)
-    return [] if price is None or settled.records is None else [price.repeated(settled.records.count)]
+    cost = client.record(settled)
+    return [] if cost is None or settled.records is None else [cost.repeated(settled.records.count)]
 
 
 def is_limited(settled: Settled) -> bool:
@@ -243,7 +243,7 @@ def figures(
 ) -> dict[str, Any]:
     """The figures of any fleet, with one kind of client or several."""
     fleet, arrivals = settled.fleet, settled.arrivals
-    records = [price for one in clients for price in after_handshake(one, settled)]
+    records = [cost for one in clients for cost in after_handshake(one, settled)]
     handshakes = missing_of(side for one in clients for side in one.sides("server"))
     servers = list(dict.fromkeys([*handshakes, *missing_of(records)]))
     everything = missing_of([*(side for one in clients for side in one.sides()), *records])
@@ -343,10 +343,10 @@ def _admission(settled: Settled, found: Mapping[str, Any] | None) -> dict[str, A
 
 def _sent(one: Records, clients: Sequence[Client], settled: Settled) -> dict[str, Any]:
     """The data that clients send after their handshakes, and the work on it."""
-    prices = [(client.weight, price) for client in clients if (price := client.record(settled)) is not None]
-    parts = [price for _, price in prices]
-    whole = math.fsum(weight for weight, _ in prices)
-    work = reduce(Range.plus, [price.whole.times(weight / whole) for weight, price in prices])
+    costs = [(client.weight, cost) for client in clients if (cost := client.record(settled)) is not None]
+    parts = [cost for _, cost in costs]
+    whole = math.fsum(weight for weight, _ in costs)
+    work = reduce(Range.plus, [cost.whole.times(weight / whole) for weight, cost in costs])
     basis, unknown = known_basis(parts), missing_of(parts)
     return {
         "bytes_per_s": one.bytes_per_s,
@@ -354,7 +354,7 @@ def _sent(one: Records, clients: Sequence[Client], settled: Settled) -> dict[str
         "interval_s": one.interval_s,
         "count": one.count,
         "work_s": bounds(work, basis, unknown),
-        "extrapolated": [row for price in parts for row in price.figures],
+        "extrapolated": [row for cost in parts for row in cost.figures],
     }
 
 
@@ -374,7 +374,7 @@ def _own_links(settled: Settled, clients: Sequence[Client]) -> bool:
     )
 
 
-def missing_of(sides: Iterable[Price]) -> list[str]:
+def missing_of(sides: Iterable[SideCost]) -> list[str]:
     """The work of all sides without a cost figure."""
     return list(dict.fromkeys(one for side in sides for one in side.missing))
 
@@ -420,7 +420,7 @@ def spread(
     return {**row, "margin": margin, "basis": basis, "missing": list(missing)}
 
 
-def closed_form(one: Priced, arrivals: Arrivals, job: Job) -> ClosedForm | None:
+def closed_form(one: Estimate, arrivals: Arrivals, job: Job) -> ClosedForm | None:
     """The same figures by formulas; None if no formula applies, for example for arrivals that are not
     Poisson.
     """
@@ -448,14 +448,14 @@ def closed_form(one: Priced, arrivals: Arrivals, job: Job) -> ClosedForm | None:
     )
 
 
-def jobs(one: Priced) -> list[tuple[float, float]]:
+def jobs(one: Estimate) -> list[tuple[float, float]]:
     """The mean and second moment of the time of each of the server's jobs in a handshake.
 
     A job begins when a flight of the client arrives and ends with the server's answer.
     """
     found: list[list[float]] = []
     before = None
-    for message in priced_spec(one)["messages"]:
+    for message in varying_handshake_spec(one)["messages"]:
         own = message["from"] == "server"
         mean_s, variance = moments(message["generate" if own else "process"])
         if not found or (before == "server" and not own):
@@ -477,7 +477,7 @@ def moments(work: Mapping[str, Any]) -> tuple[float, float]:
     return mean_s, mean_s**2 * (spread - 1.0)
 
 
-def flights_wait_s(one: Priced, rate_per_s: float) -> float | None:
+def flights_wait_s(one: Estimate, rate_per_s: float) -> float | None:
     """Mean sum of the waits of a handshake whose jobs arrive independently: n λ Σ E[S²] / (2 (1 - ρ)).
 
     Exact in the limit of long round trips, compared with the correlation time of the queue.

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from shakedown.errors import InputError
-from shakedown.prediction.prices import Price
-from shakedown.prediction.scenario import Scenario as Priced
+from shakedown.prediction.scenario import Scenario as Estimate
+from shakedown.prediction.side_cost import SideCost
 from shakedown.prediction.spec import bearer_spec, handshake_spec, tcp_spec
 from shakedown.profiles.bearer import Bearer
 from shakedown.schema.base import SIDES, Side, builtins
@@ -24,12 +24,12 @@ class Client:
     `resumption` is the share of its clients that resume; None: the fleet's share.
     """
 
-    full: Priced
-    resumed: Priced | None = None
+    full: Estimate
+    resumed: Estimate | None = None
     weight: float = 1.0
     resumption: float | None = None
 
-    def record(self, settled: Settled) -> Price | None:
+    def record(self, settled: Settled) -> SideCost | None:
         """The server's work on the data that a client sends at once after its handshake; None without data.
 
         Raises `InputError`.
@@ -40,13 +40,13 @@ class Client:
         """The share of its clients that resume."""
         return settled.fleet.resumption if self.resumption is None else self.resumption
 
-    def sides(self, *which: Side) -> list[Price]:
+    def sides(self, *which: Side) -> list[SideCost]:
         """The work of these sides, or of both, in all handshakes of this kind."""
-        prices = [one for one in (self.full, self.resumed) if one is not None]
-        return [getattr(one, side) for one in prices for side in which or SIDES]
+        handshakes = [one for one in (self.full, self.resumed) if one is not None]
+        return [getattr(one, side) for one in handshakes for side in which or SIDES]
 
 
-def works(clients: Sequence[Client], settled: Settled) -> list[Price]:
+def works(clients: Sequence[Client], settled: Settled) -> list[SideCost]:
     """The work of all clients and of their server, including that on data after the handshake."""
     records = (one.record(settled) for one in clients)
     return [*(side for one in clients for side in one.sides()), *(one for one in records if one is not None)]
@@ -56,7 +56,7 @@ def with_lowest_work(clients: Sequence[Client], settled: Settled) -> list[Client
     """The same clients; if any work has no figure, all work is at the low end of its range, because clients
     wait for one another. Times are then lower bounds.
     """
-    if not any(price.missing for price in works(clients, settled)):
+    if not any(cost.missing for cost in works(clients, settled)):
         return list(clients)
     return [
         replace(
@@ -145,7 +145,7 @@ def mean_work_s(clients: Sequence[Client], settled: Settled) -> float:
     return sum(one.weight * work_s(one) for one in clients) / sum(one.weight for one in clients)
 
 
-def _served_s(one: Priced) -> float:
+def _served_s(one: Estimate) -> float:
     """The server's work on a handshake, as simulated."""
     return one.work.server.with_connection.mean
 
@@ -161,8 +161,8 @@ def _class(client: Client, settled: Settled) -> dict[str, Any]:
     varies = settled.resumption_steps and client.resumed is not None and client.resumption is None
     return {
         "weight": client.weight,
-        "handshake": priced_spec(full),
-        "resumed": None if client.resumed is None else priced_spec(client.resumed),
+        "handshake": varying_handshake_spec(full),
+        "resumed": None if client.resumed is None else varying_handshake_spec(client.resumed),
         "resumption": 0.0 if client.resumed is None else client.share_resuming(settled),
         **({"resumption_steps": settled.resumption_steps} if varies else {}),
         "bearer": bearer_spec(full.bearer, from_idle=full.from_idle),
@@ -173,10 +173,10 @@ def _class(client: Client, settled: Settled) -> dict[str, Any]:
 
 def record_work_s(client: Client, settled: Settled) -> float:
     """The server's work on data that a client sends at once; its low end if a part of it has no cost."""
-    price = client.record(settled)
-    if price is None:
+    cost = client.record(settled)
+    if cost is None:
         return 0.0
-    return price.total.low if client.full.lowest else price.total.mean
+    return cost.total.low if client.full.lowest else cost.total.mean
 
 
 def shared_cell(bearer: Bearer, cells: int) -> Cell:
@@ -203,7 +203,7 @@ def cell_spec(bearer: Bearer, cells: int | None, *, from_idle: bool) -> dict[str
     return {"count": cells, "idle_after_s": bearer.energy.tail_s, **found}
 
 
-def priced_spec(one: Priced) -> dict[str, Any]:
+def varying_handshake_spec(one: Estimate) -> dict[str, Any]:
     """An estimated handshake whose work varies, with the power of the client's processor."""
     handshake = handshake_spec(one.trace, *one.work, one.bearer, spread=True)
     power = one.device.power

@@ -226,7 +226,7 @@ def test_the_kernels_work_on_a_connection_is_modelled_where_this_machine_has_a_p
     assert found == {"client": pytest.approx(200e-6 + moved_s), "server": pytest.approx(100e-6 + moved_s)}
     # Datagrams have no connection.
     assert live_comparison.connection_cost_s(wtls) is None
-    bare, whole = (live_comparison.priced_as_measured(tls, one) for one in (None, found))
+    bare, whole = (live_comparison.measured_estimate(tls, one) for one in (None, found))
     assert whole.service_s.mean - bare.service_s.mean == pytest.approx(found["server"])
 
 

@@ -2,15 +2,15 @@
 //! and those that it sends.
 
 use shakedown_link::{Distribution, DistributionError, Ns, Stream};
-use shakedown_sim::{PricedHandshake, PricedMessage, Sender};
+use shakedown_sim::{HandshakeSpec, MessageSpec, Sender};
 
 /// A side's work in steps: a step lasts from the end of a received flight to the end of the next sent one.
 #[derive(Clone, Debug)]
 pub struct Steps(Vec<Vec<Distribution>>);
 
 impl Steps {
-    fn of(handshake: &PricedHandshake, side: Sender) -> Result<Self, DistributionError> {
-        let mut flights: Vec<Vec<&PricedMessage>> = Vec::new();
+    fn of(handshake: &HandshakeSpec, side: Sender) -> Result<Self, DistributionError> {
+        let mut flights: Vec<Vec<&MessageSpec>> = Vec::new();
         for message in &handshake.messages {
             match flights.last_mut() {
                 Some(flight) if flight[0].from == message.from => flight.push(message),
@@ -18,7 +18,7 @@ impl Steps {
             }
         }
         let mut steps = Vec::new();
-        let mut received: &[&PricedMessage] = &[];
+        let mut received: &[&MessageSpec] = &[];
         let mut open = false;
         for flight in &flights {
             if flight[0].from == side {
@@ -60,7 +60,7 @@ pub struct Work {
 }
 
 impl Work {
-    pub fn of(handshake: &PricedHandshake) -> Result<Self, DistributionError> {
+    pub fn of(handshake: &HandshakeSpec) -> Result<Self, DistributionError> {
         Ok(Self {
             mobile: Steps::of(handshake, Sender::Client)?,
             sgsn: Steps::of(handshake, Sender::Server)?,
@@ -75,8 +75,8 @@ mod tests {
     use shakedown_link::DistributionSpec;
     use shakedown_sim::TransportKind;
 
-    fn handshake(senders: &str) -> PricedHandshake {
-        let message = |(place, sender): (usize, char)| PricedMessage {
+    fn handshake(senders: &str) -> HandshakeSpec {
+        let message = |(place, sender): (usize, char)| MessageSpec {
             from: if sender == 'c' { Sender::Client } else { Sender::Server },
             name: format!("m{place}"),
             bytes: 1,
@@ -85,7 +85,7 @@ mod tests {
             generate: DistributionSpec::Constant { s: f64::from(1 << (2 * place)) },
             process: DistributionSpec::Constant { s: f64::from(2 << (2 * place)) },
         };
-        PricedHandshake {
+        HandshakeSpec {
             name: "test".into(),
             transport: TransportKind::Stream,
             messages: senders.chars().enumerate().map(message).collect(),

@@ -8,7 +8,7 @@ use shakedown_link::{
     Bearer, BearerError, BearerSpec, Distribution, DistributionError, DistributionSpec, Ns, Probability,
     Purpose, Stream,
 };
-use shakedown_sim::PricedHandshake;
+use shakedown_sim::HandshakeSpec;
 use shakedown_sim::tcp::{Jiffies, TcpConfig};
 use shakedown_virtual::wire::Hosts;
 use std::collections::BTreeMap;
@@ -20,8 +20,8 @@ use std::time::Duration;
 pub struct Plan {
     /// Between mobile and SGSN.
     pub bearer: BearerSpec,
-    pub full: PricedHandshake,
-    pub resumed: PricedHandshake,
+    pub full: HandshakeSpec,
+    pub resumed: HandshakeSpec,
     /// Number of attaches, one after the other.
     pub attaches: usize,
     /// Number of mobiles, which attach in turn.

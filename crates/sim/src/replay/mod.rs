@@ -11,7 +11,7 @@ mod sample;
 
 use crate::checked::{check_tcp, class};
 use crate::error::ScenarioError;
-use crate::handshake::PricedHandshake;
+use crate::handshake::HandshakeSpec;
 use crate::scenario::{ClassSpec, Flush};
 use crate::tcp::TcpConfig;
 use run::{HandshakeResult, Replayer};
@@ -25,7 +25,7 @@ use shakedown_link::{BearerSpec, Ns};
 #[serde(deny_unknown_fields)]
 pub struct Replay {
     /// The handshake, with the work of both sides.
-    pub handshake: PricedHandshake,
+    pub handshake: HandshakeSpec,
     /// The path.
     pub bearer: BearerSpec,
     /// The TCP settings of both hosts.

@@ -4,8 +4,8 @@
 use shakedown_link::{BearerSpec, DistributionSpec};
 use shakedown_sim::histogram::Histogram;
 use shakedown_sim::{
-    ArrivalSpec, ClassSpec, Outcome, PricedHandshake, PricedMessage, Scenario, Sender, ServerSpec,
-    Simulation, TransportKind,
+    ArrivalSpec, ClassSpec, HandshakeSpec, MessageSpec, Outcome, Scenario, Sender, ServerSpec, Simulation,
+    TransportKind,
 };
 use std::ops::ControlFlow;
 
@@ -13,8 +13,8 @@ pub fn constant(s: f64) -> DistributionSpec {
     DistributionSpec::Constant { s }
 }
 
-pub fn message(from: Sender, name: &str, bytes: u32, flight: u32, unit: u32) -> PricedMessage {
-    PricedMessage {
+pub fn message(from: Sender, name: &str, bytes: u32, flight: u32, unit: u32) -> MessageSpec {
+    MessageSpec {
         from,
         name: name.into(),
         bytes,
@@ -40,8 +40,8 @@ pub fn instant() -> BearerSpec {
     bearer(r#"{"up_bits_per_s": null, "down_bits_per_s": null, "traversal_s": 0}"#)
 }
 
-pub fn handshake(transport: TransportKind, messages: Vec<PricedMessage>) -> PricedHandshake {
-    PricedHandshake {
+pub fn handshake(transport: TransportKind, messages: Vec<MessageSpec>) -> HandshakeSpec {
+    HandshakeSpec {
         name: "test".into(),
         transport,
         messages,
@@ -53,7 +53,7 @@ pub fn handshake(transport: TransportKind, messages: Vec<PricedMessage>) -> Pric
 }
 
 /// TLS 1.3 with a chain: flights as OpenSSL sends them, about 0.35 kB and the chain.
-pub fn tls13(chain_bytes: u32) -> PricedHandshake {
+pub fn tls13(chain_bytes: u32) -> HandshakeSpec {
     use Sender::{Client, Server};
     let mut handshake = handshake(
         TransportKind::Stream,
@@ -72,13 +72,13 @@ pub fn tls13(chain_bytes: u32) -> PricedHandshake {
 }
 
 /// A request that a server serves, without a network: a queue.
-pub fn service(time: DistributionSpec) -> PricedHandshake {
+pub fn service(time: DistributionSpec) -> HandshakeSpec {
     let mut request = message(Sender::Client, "Request", 1, 1, 1);
     request.process = time;
     handshake(TransportKind::Ideal, vec![request])
 }
 
-pub fn class(handshake: PricedHandshake, bearer: BearerSpec) -> ClassSpec {
+pub fn class(handshake: HandshakeSpec, bearer: BearerSpec) -> ClassSpec {
     ClassSpec {
         weight: 1.0,
         handshake,

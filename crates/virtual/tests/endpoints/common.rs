@@ -2,7 +2,7 @@
 
 use shakedown_link::{BearerSpec, DistributionSpec};
 use shakedown_sim::{
-    ArrivalSpec, ClassSpec, Outcome, PricedHandshake, PricedMessage, Retransmission, Scenario, Sender,
+    ArrivalSpec, ClassSpec, HandshakeSpec, MessageSpec, Outcome, Retransmission, Scenario, Sender,
     ServerSpec, Simulation, TransportKind,
 };
 use shakedown_stacks::{Peers, Settings, prepare};
@@ -59,7 +59,7 @@ impl Subject {
 
     /// Its messages and their costs: the server spends 1 ms on a sent message and 2 ms on a received one, the client
     /// four times as much.
-    pub fn priced(&self) -> PricedHandshake {
+    pub fn spec(&self) -> HandshakeSpec {
         let peers = self.peers();
         let pair = peers.pair().unwrap();
         let transport = pair.client.transport();
@@ -72,7 +72,7 @@ impl Subject {
         let messages = trace.messages.iter().map(|message| {
             let is_clients = message.from == Side::Client;
             let [generate_s, process_s] = if is_clients { [0.004, 0.002] } else { [0.001, 0.008] };
-            PricedMessage {
+            MessageSpec {
                 from: if is_clients { Sender::Client } else { Sender::Server },
                 name: message.name.as_str().into(),
                 bytes: message.bytes,
@@ -83,7 +83,7 @@ impl Subject {
             }
         });
         let is_stream = transport == Transport::Stream;
-        PricedHandshake {
+        HandshakeSpec {
             name: self.name.into(),
             transport: if is_stream { TransportKind::Stream } else { TransportKind::Datagram },
             messages: messages.collect(),
@@ -95,7 +95,7 @@ impl Subject {
     }
 }
 
-pub fn scenario(handshake: PricedHandshake, bearer: BearerSpec, clients: u64) -> Scenario {
+pub fn scenario(handshake: HandshakeSpec, bearer: BearerSpec, clients: u64) -> Scenario {
     Scenario {
         classes: vec![ClassSpec {
             weight: 1.0,

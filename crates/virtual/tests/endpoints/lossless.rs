@@ -48,7 +48,7 @@ fn compare(what: &str, engines: &Outcome, replayed: &Outcome) {
 fn a_replay_takes_what_the_engines_take() {
     for subject in SUBJECTS {
         let subject = subject();
-        let handshake = subject.priced();
+        let handshake = subject.spec();
         for (name, bearer) in bearers() {
             let scenario = scenario(handshake.clone(), bearer, 3);
             let engines = run(&subject, &scenario).unwrap();
@@ -65,7 +65,7 @@ fn so_it_does_where_packets_are_short_and_one_medium_serves_both_ways() {
         bearer.mtu_bytes = 600;
         bearer.half_duplex = true;
         bearer.turnaround_s = 0.005;
-        let scenario = scenario(subject.priced(), bearer, 3);
+        let scenario = scenario(subject.spec(), bearer, 3);
         let engines = run(&subject, &scenario).unwrap();
         compare(subject.name, &engines, &replay(&scenario));
     }
@@ -77,7 +77,7 @@ fn so_it_does_where_packets_are_short_and_one_medium_serves_both_ways() {
 fn a_slow_client_sends_nothing_twice_and_a_slow_server_is_asked_again() {
     let subject = wtls("wtls/ecdh_ecdsa/163k/mutual");
     for (server_s, again) in [(0.001, false), (1.5, true)] {
-        let mut handshake = subject.priced();
+        let mut handshake = subject.spec();
         for message in &mut handshake.messages {
             let is_clients = message.from == Sender::Client;
             let [generate_s, process_s] = if is_clients { [1.5, server_s] } else { [server_s, 1.5] };
@@ -100,7 +100,7 @@ fn a_slow_client_sends_nothing_twice_and_a_slow_server_is_asked_again() {
 #[test]
 fn a_servers_line_is_the_same() {
     for subject in [openssl("tls1.3/x25519/p256/server"), wtls("wtls/ecdh_ecdsa/163k/mutual")] {
-        let mut scenario = scenario(subject.priced(), path(1e6, 1e6, 20.0), 60);
+        let mut scenario = scenario(subject.spec(), path(1e6, 1e6, 20.0), 60);
         scenario.arrivals = ArrivalSpec::Storm { within_s: 0.0 };
         scenario.server = ServerSpec { workers: 2, ..ServerSpec::default() };
         let engines = run(&subject, &scenario).unwrap();
@@ -122,19 +122,19 @@ fn a_servers_line_is_the_same() {
 }
 
 #[test]
-fn computing_is_free_where_nothing_has_a_price() {
+fn computing_takes_no_time_without_costs() {
     let subject = openssl("tls1.3/x25519/p256/server");
-    let scenario = scenario(subject.priced(), path(12e6, 12e6, 35.0), 2);
+    let scenario = scenario(subject.spec(), path(12e6, 12e6, 35.0), 2);
     let (mut without_cost, free) = (scenario.clone(), DistributionSpec::Constant { s: 0.0 });
     for message in &mut without_cost.classes[0].handshake.messages {
         (message.generate, message.process) = (free.clone(), free.clone());
     }
     let free = run(&subject, &without_cost).unwrap().report();
     assert_eq!(free.client_cpu_s.max, Some(0.0));
-    let priced = run(&subject, &scenario).unwrap().report();
-    let between = priced.handshake_s.mean.unwrap() - free.handshake_s.mean.unwrap();
+    let with_costs = run(&subject, &scenario).unwrap().report();
+    let between = with_costs.handshake_s.mean.unwrap() - free.handshake_s.mean.unwrap();
     // Not all of it: the server's 2 ms each for Finished and the message before it fall after the client is ready.
-    let work = priced.client_cpu_s.mean.unwrap() + priced.server_cpu_s.mean.unwrap();
+    let work = with_costs.client_cpu_s.mean.unwrap() + with_costs.server_cpu_s.mean.unwrap();
     assert!(between > 0.02 && between <= work, "{between} of {work}");
 }
 
@@ -146,7 +146,7 @@ fn the_same_seed_gives_the_same_bytes() {
         bearer.duplication = 0.05;
         bearer.reordering = 0.05;
         bearer.reordering_s = 0.2;
-        let mut one = scenario(subject.priced(), bearer, 20);
+        let mut one = scenario(subject.spec(), bearer, 20);
         one.series_s = 10.0;
         one.replications = 2;
         let text = |outcome| serde_json::to_string(&outcome).unwrap();
@@ -161,7 +161,7 @@ fn the_same_seed_gives_the_same_bytes() {
 #[test]
 fn timeouts_load_a_server_as_in_a_replay() {
     let subject = openssl("tls1.3/x25519/rsa2048/server");
-    let mut scenario = scenario(subject.priced(), path(1e7, 1e7, 20.0), 120);
+    let mut scenario = scenario(subject.spec(), path(1e7, 1e7, 20.0), 120);
     scenario.arrivals = ArrivalSpec::Storm { within_s: 0.2 };
     scenario.timeout_s = Some(0.6);
     scenario.retry = Some(RetrySpec { attempts: 3, delay_s: 0.3, factor: 1.0, maximum_s: 1.0, jitter: 0.0 });

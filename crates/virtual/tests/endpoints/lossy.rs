@@ -19,7 +19,7 @@ fn agree(subject: &Subject, loss: f64, clients: u64, tolerance: f64) {
 
 fn agree_over(subject: &Subject, bearer: BearerSpec, clients: u64, tolerance: f64) {
     let loss = bearer.loss;
-    let mut scenario = scenario(subject.priced(), bearer, clients);
+    let mut scenario = scenario(subject.spec(), bearer, clients);
     // At all phases of the server's clock, but hardly any two clients at once.
     scenario.arrivals = ArrivalSpec::Poisson { per_s: 0.01 };
     let engines = run(subject, &scenario).unwrap();

@@ -4,10 +4,10 @@ use super::common::{openssl, path, run, scenario, wtls};
 use shakedown_sim::{Discipline, Flush, Scenario, Sender};
 
 #[test]
-fn handshakes_that_are_not_those_priced_are_told() {
+fn handshakes_other_than_those_specified_are_reported() {
     let subject = openssl("tls1.3/x25519/p256/server");
     let other = |change: fn(&mut Scenario)| {
-        let mut scenario = scenario(subject.priced(), path(1e6, 1e6, 20.0), 1);
+        let mut scenario = scenario(subject.spec(), path(1e6, 1e6, 20.0), 1);
         change(&mut scenario);
         run(&subject, &scenario).unwrap_err().to_string()
     };
@@ -38,7 +38,7 @@ fn handshakes_that_are_not_those_priced_are_told() {
         assert!(error.starts_with(message), "{error}");
     }
     let datagrams = wtls("wtls/ecdh_ecdsa/163k/mutual");
-    let mut mixed = scenario(datagrams.priced(), path(1e6, 1e6, 20.0), 1);
+    let mut mixed = scenario(datagrams.spec(), path(1e6, 1e6, 20.0), 1);
     let error = run(&subject, &mixed).unwrap_err().to_string();
     assert!(error.starts_with("the endpoints use a stream and the recorded handshake datagrams"), "{error}");
     mixed.classes[0].handshake.messages.retain(|message| message.from == Sender::Client);

@@ -98,7 +98,7 @@ class KeptConnection(NamedTuple):
     """A connection with a limited number of messages, and the reason if it has no trace."""
 
     connection: Connection
-    messages_left_out: int
+    omitted_messages: int
     refused: str | None
 
 
@@ -127,12 +127,12 @@ class Capture:
     def add(self, connection: Connection, trace: CapturedTrace | None, refused: str | None) -> None:
         self._count(connection)
         new = trace is not None and trace.suite not in self.traces
-        priced = new and len(self.traces) < MAX_TRACES
-        if len(self.connections) < MAX_CONNECTIONS or priced:
+        with_trace = new and len(self.traces) < MAX_TRACES
+        if len(self.connections) < MAX_CONNECTIONS or with_trace:
             kept = msgspec.structs.replace(connection, messages=connection.messages[:MAX_MESSAGES])
-            left_out = max(0, len(connection.messages) - MAX_MESSAGES)
-            self.connections.append(KeptConnection(kept, left_out, refused))
-        if trace is not None and priced:
+            omitted = max(0, len(connection.messages) - MAX_MESSAGES)
+            self.connections.append(KeptConnection(kept, omitted, refused))
+        if trace is not None and with_trace:
             self.traces[trace.suite] = (connection.index, trace)
         elif trace is not None and new and len(self.without_cost) < MAX_KINDS:
             self.without_cost[trace.suite] = None
@@ -229,7 +229,7 @@ def _connection(kept: KeptConnection) -> Iterator[Row]:
         yield fact(f"connection.{name}", getattr(one, name))
     yield figure("connection.resumed", one.resumed)
     yield figure("connection.complete", one.complete)
-    yield figure("connection.messages", len(one.messages) + kept.messages_left_out)
+    yield figure("connection.messages", len(one.messages) + kept.omitted_messages)
     if kept.refused is not None:
         yield fact("connection.refused", kept.refused)
     for alert in one.alerts:

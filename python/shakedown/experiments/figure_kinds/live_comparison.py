@@ -27,8 +27,8 @@ from shakedown.schema.serving import Serving
 from shakedown.schema.simulated import Simulated
 
 if TYPE_CHECKING:
-    from shakedown.prediction.prices import Price
-    from shakedown.prediction.scenario import Scenario as Priced
+    from shakedown.prediction.scenario import Scenario as Estimate
+    from shakedown.prediction.side_cost import SideCost
 
 CLIENTS = 20_000
 """Simulated clients: enough for a mean wait within a few per cent at moderate utilisation."""
@@ -69,7 +69,7 @@ def compare(
     row = engines = None
     connection_s = connection_cost_s(measured)
     if not mixed:
-        found = priced_as_measured(measured, connection_s)
+        found = measured_estimate(measured, connection_s)
         seed = seed_of(scenario.seed)
         row = run(Job(found, None, settle(fleet), live.workers, seed))
         if live.endpoints:
@@ -187,37 +187,37 @@ def connection_cost_s(measured: Measurement) -> dict[Side, float] | None:
     return None if client_s is None or server_s is None else {"client": client_s, "server": server_s}
 
 
-def priced_as_measured(measured: Measurement, connection_s: Mapping[Side, float] | None = None) -> Priced:
+def measured_estimate(measured: Measurement, connection_s: Mapping[Side, float] | None = None) -> Estimate:
     """The handshake over the loopback, with its times on this machine as costs."""
-    from shakedown.prediction.scenario import Scenario as Priced
+    from shakedown.prediction.scenario import Scenario as Estimate
     from shakedown.prediction.trace import parse_trace
     from shakedown.profiles import load_bearer, load_device
 
     # All costs are given, so only the device's name is used.
     here = dataclasses.replace(load_device("server"), name="this-machine")
-    return Priced(
+    return Estimate(
         trace=parse_trace(builtins(measured), measured.suite),
         device=here,
         server_device=here,
         bearer=load_bearer("loopback"),
-        client=measured_price(measured, "client", connection_s),
-        server=measured_price(measured, "server", connection_s),
+        client=measured_cost(measured, "client", connection_s),
+        server=measured_cost(measured, "server", connection_s),
     )
 
 
-def measured_price(
+def measured_cost(
     measured: Measurement, side: Side, connection_s: Mapping[Side, float] | None = None
-) -> Price:
+) -> SideCost:
     """A side's mean times by message, its unattributed time before the first, and its standard deviation."""
     from shakedown.models.ranges import exactly
-    from shakedown.prediction.prices import Price
+    from shakedown.prediction.side_cost import SideCost
 
     whole = measured.handshake.of(side)
     message_s: dict[int | None, float] = {None: measured.unattributed_us.mean(side) * 1e-6}
     for message in measured.messages:
         own_us = message.generate_mean_us if message.sender == side else message.process_mean_us
         message_s[message.index] = own_us * 1e-6
-    return Price(
+    return SideCost(
         parts={"measured": exactly(whole.mean * 1e-6)},
         sd_s=whole.sd * 1e-6,
         message_s=message_s,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from shakedown.experiments.figure_kinds import Need, Run, Source
     from shakedown.experiments.file.experiment import Experiment
     from shakedown.prediction.library import TraceLibrary
-    from shakedown.prediction.scenario import Scenario as Priced
+    from shakedown.prediction.scenario import Scenario as Estimate
     from shakedown.prediction.trace import Trace as Recorded
     from shakedown.results.folder import Results
 
@@ -123,21 +123,21 @@ def _modelled(scenario: Scenario, trace: Trace, fragment_bytes: int | None) -> M
 
     name = None if scenario.capture is None else Path(scenario.capture.file).name
     try:
-        priced = recorded_on(scenario, recorded(trace), fragment_bytes)
-        rows = tuple(predict.rows(priced, "default", scenario.load.rates_per_s, scenario.load.workers))
+        estimate = recorded_on(scenario, recorded(trace), fragment_bytes)
+        rows = tuple(predict.rows(estimate, "default", scenario.load.rates_per_s, scenario.load.workers))
     except InputError as error:
         return Modelled(trace, name, scenario.connection, without_cost=with_options(str(error), ()))
-    queue = queue_of(priced, scenario.load.workers) if scenario.capture is None else None
-    return Modelled(trace, name, scenario.connection, rows, _workers(priced, scenario.load), queue)
+    queue = queue_of(estimate, scenario.load.workers) if scenario.capture is None else None
+    return Modelled(trace, name, scenario.connection, rows, _workers(estimate, scenario.load), queue)
 
 
-def _workers(priced: Priced, load: Load) -> tuple[tuple[int | None, int | None, int | None], ...]:
+def _workers(estimate: Estimate, load: Load) -> tuple[tuple[int | None, int | None, int | None], ...]:
     """The workers that each rate needs to meet `within_s`, with their range; empty without a limit."""
     from shakedown.prediction.capacity import workers_needed
 
     if load.within_s is None:
         return ()
-    return tuple(workers_needed(priced, load.within_s, load.percentile, load.rates_per_s))
+    return tuple(workers_needed(estimate, load.within_s, load.percentile, load.rates_per_s))
 
 
 @lru_cache(maxsize=1)
@@ -152,7 +152,7 @@ def recorded(trace: Trace) -> Recorded:
 
 def recorded_on(
     scenario: Scenario, trace: Recorded, fragment_bytes: int | None = None, *, from_idle: bool = False
-) -> Priced:
+) -> Estimate:
     """A trace with its costs on a scenario's devices, inside EAP if recorded there. Raises `InputError`."""
     from shakedown.prediction import predict
     from shakedown.prediction.eap import carried
@@ -176,13 +176,13 @@ def recorded_on(
     return found if battery_j is None else predict.with_battery(found, battery_j)
 
 
-def queue_of(priced: Priced, workers: int = 1) -> Queue | None:
+def queue_of(estimate: Estimate, workers: int = 1) -> Queue | None:
     """The server's queue, or None if no server cost is known, so that nothing limits the rate."""
-    from shakedown.prediction.prices import basis_of
+    from shakedown.prediction.side_cost import basis_of
 
-    service_s = priced.service_s.mean
-    basis = basis_of([priced.server])
-    return None if service_s <= 0 else _queue(service_s, priced.service_sd_s, workers, basis)
+    service_s = estimate.service_s.mean
+    basis = basis_of([estimate.server])
+    return None if service_s <= 0 else _queue(service_s, estimate.service_sd_s, workers, basis)
 
 
 @lru_cache(maxsize=16)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 if TYPE_CHECKING:
     from shakedown.models.arrays import Floats
     from shakedown.models.distribution import Distribution
-    from shakedown.prediction.prices import Work
+    from shakedown.prediction.side_cost import Work
     from shakedown.prediction.trace import Trace
     from shakedown.profiles import Bearer
 

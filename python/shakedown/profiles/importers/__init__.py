@@ -57,7 +57,7 @@ def import_benchmark(text: str, where: str) -> tuple[str, Imported]:
         unusable = {triple: fault for triple in found.primitives if (fault := triple_fault(*triple))}
         for triple, fault in unusable.items():
             del found.primitives[triple]
-            found.left_out.append(f"{' '.join(triple).strip()}: {fault}")
+            found.omitted.append(f"{' '.join(triple).strip()}: {fault}")
         if found.primitives:
             version = re.search(rf"(?i)(?:{library}|version:?)[ a-z]*?(\d+\.\d+[\w.]*)", text)
             named = f"{library} {version[1]}" if version else library
@@ -76,7 +76,7 @@ class Saved:
     path: Path
     primitives: int
     overhead: bool
-    left_out: tuple[str, ...]
+    omitted: tuple[str, ...]
 
 
 def save_import(
@@ -108,7 +108,7 @@ def save_import(
         about, found.primitives, found.overhead, found.connection, stack=found.stack, cooling=found.cooling
     )
     write_profile(path, document, replace=replace)
-    return Saved(path, len(found.primitives), bool(found.overhead.get("message")), tuple(found.left_out))
+    return Saved(path, len(found.primitives), bool(found.overhead.get("message")), tuple(found.omitted))
 
 
 def profile_path(name: str, out: Path | None, *, replace: bool) -> Path:

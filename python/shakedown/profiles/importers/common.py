@@ -63,7 +63,7 @@ class Imported:
 
     Attributes:
         primitives: cost of each triple.
-        left_out: skipped figures of the output, each with the reason.
+        omitted: skipped figures of the output, each with the reason.
         overhead: rows of ``[[overhead.message]]``, ``[[overhead.handshake]]`` and ``[[overhead.primitive]]``,
             by table name.
         cooling: the table ``[overhead.cooling]``; empty if none was found.
@@ -72,7 +72,7 @@ class Imported:
     """
 
     primitives: Primitives = field(default_factory=Figures)
-    left_out: list[str] = field(default_factory=list)
+    omitted: list[str] = field(default_factory=list)
     overhead: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     cooling: dict[str, float] = field(default_factory=dict)
     connection: dict[str, float] = field(default_factory=dict)

@@ -28,7 +28,7 @@ def read_mbedtls(text: str) -> Imported:
         match = _LINE.match(line)
         if match is None or float(match[2]) <= 0.0:
             if _FIGURE.match(line):
-                found.left_out.append(f"{line.strip()}: a form that is not known")
+                found.omitted.append(f"{line.strip()}: a form that is not known")
             continue
         name, figure = match[1], float(match[2])
         if match[6]:
@@ -37,7 +37,7 @@ def read_mbedtls(text: str) -> Imported:
         step = match[4] or match[5]
         time_us = figure * 1e3 if match[3] else 1e6 / figure
         if not _public_key(found, pairs, name, step, time_us):
-            found.left_out.append(f"{line.strip()}: no suite uses it")
+            found.omitted.append(f"{line.strip()}: no suite uses it")
     for (step, algorithm, token), cost in pairs.items():
         if step == "full handshake" and ("handshake", algorithm, token) in pairs:
             continue
@@ -85,4 +85,4 @@ def _symmetric(found: Imported, line: str, name: str, figure: float) -> None:
     elif lower == "chachapoly":
         found.primitives["cipher", "chacha20-poly1305", ""] = {"per_kib_us": 1e6 / figure}
     else:
-        found.left_out.append(f"{line.strip()}: no suite uses it")
+        found.omitted.append(f"{line.strip()}: no suite uses it")

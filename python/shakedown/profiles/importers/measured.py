@@ -70,7 +70,7 @@ def summarise(entries: Iterable[dict[str, Any]]) -> Imported:
             triple = (operation["operation"], operation["algorithm"], operation["parameters"] or "")
             fault = triple_fault(*triple)
             if fault:
-                found.left_out.append(f"{' '.join(triple)}: {fault}")
+                found.omitted.append(f"{' '.join(triple)}: {fault}")
                 continue
             # In Certificate messages, keys are decoded from certificates, and issuers' keys are reused.
             inside = not protocol and triple[0] not in SYMMETRIC_OPERATIONS
@@ -85,7 +85,7 @@ def summarise(entries: Iterable[dict[str, Any]]) -> Imported:
         for triple, cost in sorted(figures.costs().items()):
             where = dict(zip(("protocol", "message", *_TRIPLE), (protocol, message, *triple), strict=True))
             elsewhere.append({**{key: value for key, value in where.items() if value}, **cost})
-    found.left_out = sorted(set(found.left_out))
+    found.omitted = sorted(set(found.omitted))
     found.overhead = {**stack_rows(whole, fitted), "primitive": elsewhere}
     if fitted.messages or fitted.symmetric:
         found.cooling = cooling.row(fitted)

@@ -36,7 +36,7 @@ def read_openssl_speed(text: str) -> Imported:
             return
         if not 0 < per_s < math.inf:
             what = " ".join(triple)
-            result.left_out.append(f"line {found.line}: {what}: {figure}, which is not a time or rate")
+            result.omitted.append(f"line {found.line}: {what}: {figure}, which is not a time or rate")
         else:
             found[triple] = {"time_us": 1e6 / per_s if per_s >= 1 else per_s * 1e6}
 
@@ -72,7 +72,7 @@ def read_openssl_speed(text: str) -> Imported:
         elif kind in ("+F9", "+F10", "+F11"):
             _openssl_named(put, fields)
         if len(found) == before:
-            result.left_out.append(f"{line.strip()}: no suite uses it, or a form that is not known")
+            result.omitted.append(f"{line.strip()}: no suite uses it, or a form that is not known")
     return result
 
 

@@ -44,9 +44,9 @@ def read_pqm4(text: str) -> Imported:
         scheme, implementation = _EXECUTIONS.sub("", cells[0]).lower(), cells[1]
         figures = _figures(cells[2:])
         if _SCHEME.match(scheme) is None:
-            found.left_out.append(f"{scheme} {implementation}: no suite uses it")
+            found.omitted.append(f"{scheme} {implementation}: no suite uses it")
         elif figures is None:
-            found.left_out.append(f"{scheme} {implementation}, line {number}: a form that is not known")
+            found.omitted.append(f"{scheme} {implementation}, line {number}: a form that is not known")
         else:
             line, known = rows.setdefault((scheme, implementation), (number, figures))
             if known != figures:
@@ -55,7 +55,7 @@ def read_pqm4(text: str) -> Imported:
                     "accepted: one figure of each"
                 )
     _take_fastest(found, rows)
-    found.left_out += [
+    found.omitted += [
         f"{name}: no times ({lines} line{'' if lines == 1 else 's'})" for name, lines in others.items()
     ]
     return found
@@ -91,7 +91,7 @@ def _take_fastest(found: Imported, rows: dict[Row, tuple[int, list[list[float]]]
         scheme, implementation = row
         best = min((other for other in rows if other[0] == scheme), key=lambda one: sums[one])
         if best != row:
-            found.left_out.append(f"{scheme} {implementation}: {best[1]} is faster")
+            found.omitted.append(f"{scheme} {implementation}: {best[1]} is faster")
             continue
         match = _SCHEME.match(scheme)
         assert match is not None

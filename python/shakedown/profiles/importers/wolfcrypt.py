@@ -50,7 +50,7 @@ def read_wolfcrypt(text: str) -> Imported:
         for triple in usable:
             found.primitives[triple] = cost
         if not usable:
-            found.left_out.append(f"{line.strip()}: no suite uses it, or a form that is not known")
+            found.omitted.append(f"{line.strip()}: no suite uses it, or a form that is not known")
     return found
 
 

@@ -60,8 +60,8 @@ def sections(results: Results) -> Iterator[Section]:
     for number, capture in enumerate(captures, start=1):
         blocks += _blocks(number, capture)
     connections = (one for capture in captures for one in capture.connections)
-    priceable = any(one["suite"] is not None and one["refused"] is None for one in connections)
-    blocks += captured_blocks(results, priceable=priceable)
+    estimable = any(one["suite"] is not None and one["refused"] is None for one in connections)
+    blocks += captured_blocks(results, estimable=estimable)
     leads = [*(_lead(capture) for capture in captures), plain(outlook(results))]
     yield Section("captures", "From your captures", " ".join(leads).strip(), blocks)
 
@@ -145,9 +145,9 @@ def _blocks(number: int, capture: _Capture) -> Iterator[Block]:
     for one in capture.connections:
         if one["suite"] is not None and one["refused"] is None:
             first.setdefault(one["suite"], one["connection"])
-    priced = set(first.values())
+    estimated = set(first.values())
     chosen = sorted(
-        timed, key=lambda one: (one["connection"] not in priced, not one["complete"], one["connection"])
+        timed, key=lambda one: (one["connection"] not in estimated, not one["complete"], one["connection"])
     )
     for position, connection in enumerate(chosen[:MAX_LADDERS]):
         yield _ladder_block(number, capture, connection, folded=position >= MAX_OPEN_LADDERS)

@@ -49,7 +49,7 @@ def sections(results: Results) -> Iterator[Section]:
     yield from queue_section(results)
 
 
-def _priced(results: Results, *, captured: bool) -> pl.DataFrame:
+def _predictions(results: Results, *, captured: bool) -> pl.DataFrame:
     """Predictions of measured, or of captured handshakes. There may be very many, if there are many rates."""
     there = pl.col("capture").is_not_null()
     return results.predictions.filter(there if captured else ~there)
@@ -61,7 +61,7 @@ def _lowest(view: pl.DataFrame) -> list[dict[str, Any]]:
 
 def predictions_section(results: Results) -> Iterator[Section]:
     """The map at the lowest rate, the server's load at each, and what was extrapolated."""
-    view = _priced(results, captured=False)
+    view = _predictions(results, captured=False)
     without_cost = queries.without_cost(results).filter(pl.col("capture").is_null()).to_dicts()
     if not view.height and not without_cost:
         return
@@ -70,15 +70,15 @@ def predictions_section(results: Results) -> Iterator[Section]:
     if view.height:
         quiet = _lowest(view)
         rates = view["rate_per_s"].unique().sort().to_list()
-        shown, left_out = _that_fit(quiet)
+        shown, omitted = _that_fit(quiet)
         caption = (
             "Processing on both sides, transmission, and waiting at the server, by the default model. "
             "The stronger the colour, the longer; a lower bound has none. Ranges and all rates: in the CSV."
         )
         caption += _legend(shown)
         caption += "".join(f" {one}." for one in key_shares(quiet))
-        if left_out:
-            caption += f" {left_out:,} more pairs of device and bearer are in the CSV."
+        if omitted:
+            caption += f" {omitted:,} more pairs of device and bearer are in the CSV."
         figure = Figure(
             name="predictions",
             title=f"Handshake time by device and bearer, {_at(rates[0])} at {quiet[0]['server_device']}",
@@ -372,7 +372,7 @@ def answer(results: Results) -> list[Sentence]:
 
 def outlook(results: Results) -> Sentence:
     """The captured handshake in the place where it takes longest, and the fastest measured one there."""
-    view = _priced(results, captured=True).filter(pl.col("ready_mean_s").is_not_null())
+    view = _predictions(results, captured=True).filter(pl.col("ready_mean_s").is_not_null())
     if not view.height:
         return []
     first = min(view.select("capture", "connection").unique().iter_rows())
@@ -382,7 +382,7 @@ def outlook(results: Results) -> Sentence:
     pieces = {"suite": longest["suite"], "time": marked_time(longest["ready_mean_s"], longest["basis"])}
     same = [pl.col(column) == longest[column] for column in ("device", "bearer", "rate_per_s")]
     known = pl.col("ready_mean_s").is_not_null() & (pl.col("suite") != longest["suite"])
-    others = _priced(results, captured=False).filter(known, *same).to_dicts()
+    others = _predictions(results, captured=False).filter(known, *same).to_dicts()
     if not others:
         return sentence(f"{template}.", **pieces)
     quickest = min(others, key=_ready_s)
@@ -390,9 +390,9 @@ def outlook(results: Results) -> Sentence:
     return sentence(f"{template}; the quickest of the others, {{other}}, {{!less}}.", **pieces)
 
 
-def captured_blocks(results: Results, *, priceable: bool) -> Iterator[Block]:
+def captured_blocks(results: Results, *, estimable: bool) -> Iterator[Block]:
     """The captured handshakes estimated on the experiment's devices, above the measured ones."""
-    view = _priced(results, captured=True)
+    view = _predictions(results, captured=True)
     without_cost = queries.without_cost(results).filter(pl.col("capture").is_not_null()).to_dicts()
     if view.height:
         several = view["capture"].n_unique() > 1
@@ -401,7 +401,7 @@ def captured_blocks(results: Results, *, priceable: bool) -> Iterator[Block]:
             for row in _lowest(view)
         ]
         lowest = pl.col("rate_per_s") == captured[0]["rate_per_s"]
-        measured = _priced(results, captured=False).filter(lowest).to_dicts()
+        measured = _predictions(results, captured=False).filter(lowest).to_dicts()
         shown, _ = _that_fit([*captured, *measured])
         figure = Figure(
             name="captured-predictions",
@@ -419,7 +419,7 @@ def captured_blocks(results: Results, *, priceable: bool) -> Iterator[Block]:
             ),
         )
         yield Block(figure=figure)
-    elif priceable and not without_cost:
+    elif estimable and not without_cost:
         note = "Nothing is estimated: the experiment names no devices, bearers or rates."
         yield Block(table=Table(["", ""], [["predictions", note]], 0))
     if without_cost:

@@ -56,7 +56,7 @@ class Layout:
     fold_headings: bool
     cramped: bool
     """Whether prose is folded because of too little room."""
-    left_out: Sequence[Column] = ()
+    omitted: Sequence[Column] = ()
     """Deciding columns for which there is no room."""
 
     def heading(self) -> list[str]:
@@ -149,7 +149,7 @@ def _narrowed(found: Layout, rows: Sequence[Row], width: int) -> Layout:
             found.columns, rows, _shortened(found.names, path, rows, least), width, fold=found.fold_headings
         )
     columns, widths = list(found.columns), list(found.widths)
-    left_out: list[Column] = []
+    omitted: list[Column] = []
 
     def fold(least: Callable[[Column], int]) -> None:
         for number, one in enumerate(columns):
@@ -160,10 +160,10 @@ def _narrowed(found: Layout, rows: Sequence[Row], width: int) -> Layout:
     fold(lambda one: max(len(piece) for row in rows for piece in _pieces(_cell(one, row, found.names))))
     while _total(widths) > width and sum(one.numeric for one in columns) > MIN_FIGURES:
         last = max(number for number, one in enumerate(columns) if one.numeric)
-        left_out.insert(0, columns.pop(last))
+        omitted.insert(0, columns.pop(last))
         del widths[last]
     fold(lambda one: 0)
-    return replace(found, columns=columns, widths=widths, left_out=left_out)
+    return replace(found, columns=columns, widths=widths, omitted=omitted)
 
 
 def _shortened(names: Shared, path: Column | None, rows: Sequence[Row], most: int) -> Shared:
@@ -314,6 +314,6 @@ def listing(
         yield folded(said)
     if found.names.shortened and any(one.path for one in found.columns):
         yield folded(f"{ELLIPSIS} marks the omitted part of a name")
-    if found.left_out:
-        yield folded(f"not printed (--wide): {', '.join(one.name for one in found.left_out)}")
+    if found.omitted:
+        yield folded(f"not printed (--wide): {', '.join(one.name for one in found.omitted)}")
     yield from below({one.key for one in found.columns})

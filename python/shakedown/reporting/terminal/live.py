@@ -79,6 +79,6 @@ def time_spent_lines(spent: TimeSpent) -> list[str]:
     if spent.preempted:
         lines.append(f"discarded: {whole(spent.preempted)} in which the clients' thread was preempted")
     if spent.handshakes < spent.sampled:
-        left_out = spent.sampled - spent.handshakes
-        lines.append(f"discarded: {whole(left_out)} without the server's times, or with other messages")
+        omitted = spent.sampled - spent.handshakes
+        lines.append(f"discarded: {whole(omitted)} without the server's times, or with other messages")
     return lines

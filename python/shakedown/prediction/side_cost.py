@@ -34,7 +34,7 @@ WIDE_SHARE = 0.5
 
 
 @dataclass
-class Price:
+class SideCost:
     """The cost of one side's work on a device.
 
     Attributes:
@@ -104,7 +104,7 @@ class Price:
             )
         )
 
-    def at_low(self) -> Price:
+    def at_low(self) -> SideCost:
         """The same work at the low end of its range, without a range."""
         whole = self.with_connection
         share = whole.low / whole.mean if whole.mean > 0.0 else 1.0
@@ -116,7 +116,7 @@ class Price:
             connection_sd_s=self.connection_sd_s * share,
         )
 
-    def repeated(self, count: int) -> Price:
+    def repeated(self, count: int) -> SideCost:
         """N times the same work; the parts without a cost figure stay the same."""
         return replace(
             self,
@@ -124,7 +124,7 @@ class Price:
             bases={basis: part.times(count) for basis, part in self.bases.items()},
         )
 
-    def measured(self, whole: Range) -> Price:
+    def measured(self, whole: Range) -> SideCost:
         """The same work with a measured total, connection included; the model only divides it into parts."""
         modelled_s = self.with_connection.mean
         share = self.connection_s / modelled_s if modelled_s > 0.0 else 0.0
@@ -161,40 +161,40 @@ class Price:
 class Work(NamedTuple):
     """The costs of both sides' work."""
 
-    client: Price
-    server: Price
+    client: SideCost
+    server: SideCost
 
 
-def basis_of(prices: Sequence[Price]) -> Basis:
+def basis_of(costs: Sequence[SideCost]) -> Basis:
     """The basis of a sum of costs: the weakest that matters, `unknown` if any cost is missing."""
-    return "unknown" if any(one.without_cost for one in prices) else known_basis(prices)
+    return "unknown" if any(one.without_cost for one in costs) else known_basis(costs)
 
 
-def known_basis(prices: Sequence[Price]) -> Basis:
+def known_basis(costs: Sequence[SideCost]) -> Basis:
     """The basis of the estimated part of a sum: the weakest that matters."""
-    whole = math.fsum(part.mean for one in prices for part in one.bases.values())
+    whole = math.fsum(part.mean for one in costs for part in one.bases.values())
     upper: dict[Basis, float] = {}
-    for one in prices:
+    for one in costs:
         for basis, part in one.bases.items():
             upper[basis] = upper.get(basis, 0.0) + part.high
     return weakest(basis for basis, seconds in upper.items() if seconds > NEGLIGIBLE_SHARE * whole)
 
 
-def price(trace: Trace, side: Side, device: Device, scale_from: Device | None = None) -> Price:
+def side_cost(trace: Trace, side: Side, device: Device, scale_from: Device | None = None) -> SideCost:
     """Estimate one side of a handshake on a device.
 
     For a device without primitives, the figures of ``scale_from`` are scaled by the ratio of the clock rates.
     Raises `InputError` if it is missing.
     """
-    return on_device(lambda one: SidePricing(trace, side, one), device, scale_from)
+    return on_device(lambda one: SideEstimator(trace, side, one), device, scale_from)
 
 
 def on_device(
-    pricing: Callable[[Device], SidePricing], device: Device, scale_from: Device | None = None
-) -> Price:
+    estimator: Callable[[Device], SideEstimator], device: Device, scale_from: Device | None = None
+) -> SideCost:
     """Work on a device, or on another one, scaled by the ratio of the clocks. Raises `InputError`."""
     if device.has_primitives:
-        return pricing(device).run()
+        return estimator(device).run()
     if scale_from is None:
         raise InputError(
             f"device {device.name!r} has no primitives, only a description; "
@@ -202,16 +202,16 @@ def on_device(
         )
     if not scale_from.has_primitives:
         raise InputError(f"device {scale_from.name!r} has no primitives to scale from")
-    return _by_clock(pricing(scale_from).run(), device, scale_from)
+    return _by_clock(estimator(scale_from).run(), device, scale_from)
 
 
-class SidePricing:
+class SideEstimator:
     """One side's work, estimated part by part."""
 
     def __init__(self, trace: Trace, side: Side, device: Device) -> None:
         self.trace, self.side, self.device = trace, side, device
         self.work = StackWork(device)
-        self.price = Price()
+        self.cost = SideCost()
         self.rows: dict[Triple, dict[str, Any]] = {}
         self.variances: dict[int | None, float] = {}
         self.wide: list[tuple[Operation, list[Part]]] = []
@@ -238,7 +238,7 @@ class SidePricing:
         placed = self.device.overhead.primitive(self.trace.protocol, name, operation.triple)
         return placed or self.device.costs.get(operation.triple)
 
-    def run(self) -> Price:
+    def run(self) -> SideCost:
         with_energy = any(cost.energy_j is not None for cost in self.device.costs.values())
         energy_j: float | None = 0.0 if with_energy else None
         for operation in self.trace.operations:
@@ -256,11 +256,11 @@ class SidePricing:
         self._stack()
         self._settle_wide()
         self._connection()
-        self.price.primitive_energy_j = energy_j
-        self.price.sd_s = math.sqrt(math.fsum(self.variances.values()))
-        self.price.message_sd_s = {at: math.sqrt(one) for at, one in self.variances.items() if one > 0.0}
-        self.price.figures = list(self.rows.values())
-        return self.price
+        self.cost.primitive_energy_j = energy_j
+        self.cost.sd_s = math.sqrt(math.fsum(self.variances.values()))
+        self.cost.message_sd_s = {at: math.sqrt(one) for at, one in self.variances.items() if one > 0.0}
+        self.cost.figures = list(self.rows.values())
+        return self.cost
 
     def _call(self, operation: Operation, energy_j: float | None) -> float | None:
         figure = call_figure(self.device, operation.triple)
@@ -296,7 +296,7 @@ class SidePricing:
 
     def _settle_wide(self) -> None:
         """Include roughly known symmetric work if the total stays known; otherwise list it as unknown."""
-        rest_s = self.price.total.mean
+        rest_s = self.cost.total.mean
         high_s = math.fsum(part.time.high for _, parts in self.wide for part in parts if part.wide)
         for operation, parts in self.wide:
             if high_s <= WIDE_SHARE * rest_s:
@@ -371,19 +371,19 @@ class SidePricing:
 
     def _connection(self) -> None:
         if self.trace.datagrams:
-            self.price.connection = exactly(0.0)
+            self.cost.connection = exactly(0.0)
             return
         kib = (self.trace.size_bytes("client") + self.trace.size_bytes("server")) / 1024.0
         factor = AS_OURS if self.software is None else self.software.connection
-        own = self.device.connection.of(self.side, kib, self.price.total.mean)
+        own = self.device.connection.of(self.side, kib, self.cost.total.mean)
         if own is not None:
-            self.price.connection = within(own, self.device.spread).scaled(*factor)
-            self.price.connection_sd_s = self.device.connection.sd_s * factor.times
+            self.cost.connection = within(own, self.device.spread).scaled(*factor)
+            self.cost.connection_sd_s = self.device.connection.sd_s * factor.times
             return
         shown = reference().connection
         seconds = shown[f"{self.side}_s"] + shown["per_kib_s"] * kib
-        colder = self.price.total.times(shown.get(f"{self.side}_cold", 0.0))
-        self.price.connection = self.work.network.of(seconds).plus(colder).scaled(*factor)
+        colder = self.cost.total.times(shown.get(f"{self.side}_cold", 0.0))
+        self.cost.connection = self.work.network.of(seconds).plus(colder).scaled(*factor)
 
     def _of_software(self, part: Part) -> Part:
         """Work other than public-key operations, scaled by the server software's factor."""
@@ -407,14 +407,14 @@ class SidePricing:
         if part.time.high <= 0.0:
             return
         part = self._of_software(part)
-        self.price._add(part, at)
+        self.cost._add(part, at)
         if part.method:
             self._note(("stack", "", ""), part, 1)
 
     def _stack_without_cost(self, message: Message, verb: str) -> None:
-        self.price.without_cost_high_s = math.inf
+        self.cost.without_cost_high_s = math.inf
         work = _row(self.side, ("stack", "", f"{verb} {message.name}"), 1)
-        self.price.without_cost.append({**work, "reason": "no stack's work on such a message was measured"})
+        self.cost.without_cost.append({**work, "reason": "no stack's work on such a message was measured"})
 
     def _add(self, operation: Operation, part: Part, count: int | None = None) -> bool:
         """Add a part; note it with its calls, and return True, if it is not the device's own figure."""
@@ -422,7 +422,7 @@ class SidePricing:
             return False
         if not is_public_key(operation.triple[0]):
             part = self._of_software(of_stack(part) if operation.borrowed else part)
-        self.price._add(part, operation.message)
+        self.cost._add(part, operation.message)
         noted = bool(part.method) and part.time.high > 0.0
         if noted:
             self._note(operation.triple, part, operation.count if count is None else count)
@@ -449,12 +449,12 @@ class SidePricing:
         row["range_s"] = [row["range_s"][0] + part.time.low, row["range_s"][1] + part.time.high]
 
     def _missing(self, operation: Operation, reason: str, high_s: float = math.inf) -> None:
-        self.price.without_cost_high_s += high_s
-        for row in self.price.without_cost:
+        self.cost.without_cost_high_s += high_s
+        for row in self.cost.without_cost:
             if (row["operation"], row["algorithm"], row["parameters"]) == operation.triple:
                 row["count"] += operation.count
                 return
-        self.price.without_cost.append(
+        self.cost.without_cost.append(
             {**_row(self.side, operation.triple, operation.count), "reason": reason}
         )
 
@@ -464,7 +464,7 @@ def _row(side: str, work: Triple, count: int) -> dict[str, Any]:
     return {"side": side, **dict(zip(names, work, strict=True)), "count": count}
 
 
-def _by_clock(found: Price, device: Device, scale_from: Device) -> Price:
+def _by_clock(found: SideCost, device: Device, scale_from: Device) -> SideCost:
     """Another device's cost, scaled by the ratio of the clock rates: all of its figures are assumed."""
     ratio = scale_from.clock_hz / device.clock_hz
     whole = found.total.times(ratio).widened(CLOCK_SPREAD)
@@ -491,7 +491,7 @@ def _by_clock(found: Price, device: Device, scale_from: Device) -> Price:
             "range_s": [own_s / CLOCK_SPREAD, own_s * CLOCK_SPREAD],
         }
         rows.insert(0, row)
-    return Price(
+    return SideCost(
         parts={f"{device.name}: clock of {scale_from.name}": whole},
         **found._scaled(ratio),
         bases={"assumed": whole},

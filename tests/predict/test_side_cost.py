@@ -13,8 +13,8 @@ from shakedown.errors import InputError
 from shakedown.models.ranges import Range, combined, ratio
 from shakedown.prediction.figures import call_figure
 from shakedown.prediction.library import open_library
-from shakedown.prediction.prices import price
 from shakedown.prediction.primitives import SIZE_EXPONENTS
+from shakedown.prediction.side_cost import side_cost
 from shakedown.prediction.stack_work import reference
 from shakedown.prediction.trace import parse_trace
 from shakedown.profiles import device_names, load_device, load_software, parse_device
@@ -43,12 +43,12 @@ def board(*primitives: tuple[str, str, str, float], **more):
 
 def test_own_figures_are_not_scaled():
     device = load_device("cortex-m4")
-    priced = price(parse_trace(handmade.TLS13_P256, "x"), "client", device)
-    own = priced.parts["cortex-m4: own"]
+    cost = side_cost(parse_trace(handmade.TLS13_P256, "x"), "client", device)
+    own = cost.parts["cortex-m4: own"]
     assert own.mean == pytest.approx(31.969e-3 + 31.625e-3 + 2 * 94.417e-3)
     assert own.low == pytest.approx(own.mean / device.spread)
-    assert {row["operation"] for row in priced.figures} == {"import", "stack"}
-    assert all(row["basis"] == "assumed" and row["time_s"] > 0.0 for row in priced.figures)
+    assert {row["operation"] for row in cost.figures} == {"import", "stack"}
+    assert all(row["basis"] == "assumed" and row["time_s"] > 0.0 for row in cost.figures)
 
 
 def test_a_signature_by_rejection_varies_where_its_source_gives_the_mean_alone():
@@ -81,10 +81,10 @@ def test_the_basis_is_that_of_parts_that_may_be_large():
         [("client", 0, "derive", "ecdh", "p256"), ("client", 1, "cipher", "aes-128-gcm", "")],
     )
     trace["operations"][1] |= {"count": 1, "bytes": 500}
-    priced = price(parse_trace(trace, "x"), "client", device)
-    assert not priced.without_cost
-    assert priced.bases["assumed"].mean < 0.05 * priced.total.mean < priced.bases["assumed"].high
-    assert priced.basis == "assumed"
+    cost = side_cost(parse_trace(trace, "x"), "client", device)
+    assert not cost.without_cost
+    assert cost.bases["assumed"].mean < 0.05 * cost.total.mean < cost.bases["assumed"].high
+    assert cost.basis == "assumed"
 
 
 def test_stacks_take_less_where_no_public_key_leaves_caches_cold():
@@ -95,12 +95,12 @@ def test_stacks_take_less_where_no_public_key_leaves_caches_cold():
     assert cold is not None
     assert warm.mean_s < 0.7 * cold.mean_s
     library = open_library()
-    psk = price(library["tls1.2/psk"], "server", load_device("server")).total
-    measured = price(library["tls1.2/psk"], "server", load_device("epyc-turin")).total
+    psk = side_cost(library["tls1.2/psk"], "server", load_device("server")).total
+    measured = side_cost(library["tls1.2/psk"], "server", load_device("epyc-turin")).total
     assert 0.6 < psk.mean / measured.mean < 1.7
 
 
-def test_symmetric_work_with_both_figures_is_priced_by_call_and_kib():
+def test_symmetric_work_with_both_figures_is_estimated_by_call_and_kib():
     device = board(
         primitive=[{"operation": "digest", "algorithm": "sha256", "per_call_us": 2.0, "per_kib_us": 10.0}],
         overhead={"per_handshake_us": 0.0},
@@ -109,7 +109,7 @@ def test_symmetric_work_with_both_figures_is_priced_by_call_and_kib():
         "tls1.2/psk", [("client", "Finished", 1, 50)], [("client", 0, "digest", "sha256", "")]
     )
     trace["operations"][0] |= {"count": 3, "bytes": 2048}
-    assert price(parse_trace(trace, "x"), "client", device).total.mean == pytest.approx(26e-6)
+    assert side_cost(parse_trace(trace, "x"), "client", device).total.mean == pytest.approx(26e-6)
 
 
 def test_symmetric_work_at_a_published_rate_has_blocks_and_calls():
@@ -123,15 +123,15 @@ def test_symmetric_work_at_a_published_rate_has_blocks_and_calls():
         "tls1.2/psk", [("client", "Finished", 1, 50)], [("client", 0, "prf", "tls1-prf-sha256", "")]
     )
     trace["operations"][0] |= {"count": 1, "bytes": 48}
-    priced = price(parse_trace(trace, "x"), "client", device)
+    cost = side_cost(parse_trace(trace, "x"), "client", device)
     blocks_s = 64 * (2.0 + 2 * 5.5) / 1024 * 1000e-6
-    assert priced.total.mean > blocks_s
-    (row,) = (one for one in priced.figures if one["operation"] == "prf")
+    assert cost.total.mean > blocks_s
+    (row,) = (one for one in cost.figures if one["operation"] == "prf")
     assert row["basis"] == "assumed"  # the weaker of the two
     assert row["count"] == 1
     assert "blocks of sha256" in row["method"]
-    assert priced.bases["scaled"].mean == pytest.approx(blocks_s)
-    assert not priced.without_cost
+    assert cost.bases["scaled"].mean == pytest.approx(blocks_s)
+    assert not cost.without_cost
 
 
 def test_own_overhead_counts_messages_and_bytes_and_lands_in_messages():
@@ -140,25 +140,25 @@ def test_own_overhead_counts_messages_and_bytes_and_lands_in_messages():
         overhead={"per_handshake_us": 100.0, "per_message_us": 10.0, "per_byte_us": 0.1},
     )
     trace = parse_trace(handmade.TLS12_PSK, "x")
-    priced = price(trace, "client", device)
-    assert priced.total.mean == pytest.approx((100 + 8 * 10 + 291 * 0.1) * 1e-6)
-    assert priced.message_s[0] == pytest.approx((10 + 100 * 0.1) * 1e-6)
-    assert priced.message_s[None] == pytest.approx(100e-6)
-    assert priced.basis == "own"
+    cost = side_cost(trace, "client", device)
+    assert cost.total.mean == pytest.approx((100 + 8 * 10 + 291 * 0.1) * 1e-6)
+    assert cost.message_s[0] == pytest.approx((10 + 100 * 0.1) * 1e-6)
+    assert cost.message_s[None] == pytest.approx(100e-6)
+    assert cost.basis == "own"
 
 
 @pytest.mark.parametrize("name", ["phone", "server", "cortex-m4", "palm-vii", "esp32", "rp2350"])
 def test_a_handshake_without_public_keys_costs_something_everywhere(name):
-    """PSK was priced at nothing, and called the device's own."""
+    """PSK had no cost, marked as the device's own figure."""
     for side in ("client", "server"):
-        priced = price(parse_trace(handmade.TLS12_PSK, "x"), side, load_device(name))
-        assert priced.total.mean > 1e-6
-        assert priced.total.low < priced.total.mean < priced.total.high
-        assert priced.basis == "assumed"
-        assert sum(priced.message_s.values()) == pytest.approx(priced.total.mean)
+        cost = side_cost(parse_trace(handmade.TLS12_PSK, "x"), side, load_device(name))
+        assert cost.total.mean > 1e-6
+        assert cost.total.low < cost.total.mean < cost.total.high
+        assert cost.basis == "assumed"
+        assert sum(cost.message_s.values()) == pytest.approx(cost.total.mean)
 
 
-def test_what_nothing_prices_is_unknown_and_named():
+def test_work_without_a_cost_is_unknown_and_named():
     trace = parse_trace(
         handmade.entry(
             "tls1.2/ecdhe_ecdsa/sect571r1/server",
@@ -167,11 +167,11 @@ def test_what_nothing_prices_is_unknown_and_named():
         ),
         "x",
     )
-    priced = price(trace, "client", load_device("cortex-m4"))
-    (missing,) = priced.without_cost
+    cost = side_cost(trace, "client", load_device("cortex-m4"))
+    (missing,) = cost.without_cost
     assert (missing["operation"], missing["algorithm"], missing["count"]) == ("verify", "ecdsa", 2)
     assert missing["reason"]
-    assert priced.basis == "unknown"
+    assert cost.basis == "unknown"
 
 
 def test_a_lone_size_goes_by_the_familys_law():
@@ -218,14 +218,14 @@ def test_a_hybrid_is_its_parts():
 def test_a_device_without_primitives_is_refused_in_one_line():
     trace = parse_trace(handmade.TLS12_RSA, "x")
     with pytest.raises(InputError, match=r"'kuo-p4' has no primitives.*--scale-from DEVICE") as caught:
-        price(trace, "client", load_device("kuo-p4"))
+        side_cost(trace, "client", load_device("kuo-p4"))
     assert "\n" not in str(caught.value)
 
 
 def test_clock_scaling_is_asked_for_and_named():
     trace = parse_trace(handmade.TLS12_RSA, "x")
     palm, iphone = load_device("palm-vii"), load_device("via-533")
-    own, scaled = price(trace, "client", palm), price(trace, "client", iphone, palm)
+    own, scaled = side_cost(trace, "client", palm), side_cost(trace, "client", iphone, palm)
     assert scaled.total.mean == pytest.approx(own.total.mean * 20 / 533)
     assert scaled.basis in ("assumed", "unknown")
     for row in scaled.figures:
@@ -233,7 +233,7 @@ def test_clock_scaling_is_asked_for_and_named():
         assert row["range_s"][0] <= row["time_s"] / 2
 
 
-PRICED = [name for name in device_names() if name != "this-machine" and load_device(name).has_primitives]
+DEVICES = [name for name in device_names() if name != "this-machine" and load_device(name).has_primitives]
 TRIPLES = [
     ("sign", "rsa", "rsa2048"),
     ("verify", "rsa", "rsa3072e3"),
@@ -253,7 +253,7 @@ TRIPLES = [
 ]
 
 
-@pytest.mark.parametrize("name", PRICED)
+@pytest.mark.parametrize("name", DEVICES)
 def test_every_figure_is_own_or_says_how_it_was_made_or_is_unknown(name):
     device = load_device(name)
     for triple in TRIPLES:
@@ -270,7 +270,7 @@ def test_every_figure_is_own_or_says_how_it_was_made_or_is_unknown(name):
             assert figure.time.high / figure.time.mean <= 4.0 * 1.0001
 
 
-@pytest.mark.parametrize("name", PRICED)
+@pytest.mark.parametrize("name", DEVICES)
 def test_key_generation_and_decapsulation_of_a_kem_are_within_a_factor_of_three(name):
     device = load_device(name)
     for token in ("mlkem512", "mlkem768", "mlkem1024"):
@@ -280,9 +280,9 @@ def test_key_generation_and_decapsulation_of_a_kem_are_within_a_factor_of_three(
 
 
 @settings(deadline=None, max_examples=30)
-@given(st.sampled_from(PRICED), st.sampled_from(TRIPLES), st.floats(1.0, 50.0))
+@given(st.sampled_from(DEVICES), st.sampled_from(TRIPLES), st.floats(1.0, 50.0))
 def test_a_faster_clock_of_the_same_core_never_costs_more(name, triple, times):
-    """The same profile with every figure shorter by the clock: each price is shorter by as much."""
+    """The same profile with every figure shorter by the clock: each cost is shorter by as much."""
     from dataclasses import replace
 
     device = load_device(name)
@@ -300,7 +300,7 @@ def test_a_faster_clock_of_the_same_core_never_costs_more(name, triple, times):
         assert fast.time.mean == pytest.approx(slow.time.mean / times, rel=1e-6)
 
 
-@pytest.mark.parametrize("name", PRICED)
+@pytest.mark.parametrize("name", DEVICES)
 def test_a_larger_key_is_never_cheaper(name):
     for operation, algorithm, sizes in (
         ("decrypt", "rsa", ("rsa1024", "rsa2048", "rsa4096")),
@@ -393,23 +393,23 @@ def test_a_rough_cipher_counts_only_beside_much_longer_work(time_ms, counted):
         [("client", 0, "derive", "ecdh", "p256"), ("client", 1, "cipher", "aes-128-gcm", "")],
     )
     trace["operations"][1] |= {"count": 2, "bytes": 1000}
-    priced = price(parse_trace(trace, "x"), "client", device)
-    assert (not priced.without_cost) == counted
+    cost = side_cost(parse_trace(trace, "x"), "client", device)
+    assert (not cost.without_cost) == counted
     if counted:
-        (row,) = (one for one in priced.figures if one["operation"] == "cipher")
+        (row,) = (one for one in cost.figures if one["operation"] == "cipher")
         assert row["basis"] == "assumed"
         assert row["range_s"][1] > 4.0 * row["time_s"]
-        assert priced.total.high - priced.total.mean >= 0.9 * (row["range_s"][1] - row["time_s"])
+        assert cost.total.high - cost.total.mean >= 0.9 * (row["range_s"][1] - row["time_s"])
     else:
-        assert priced.basis == "unknown"
-        assert "by the clock it is uncertain" in priced.without_cost[0]["reason"]
+        assert cost.basis == "unknown"
+        assert "by the clock it is uncertain" in cost.without_cost[0]["reason"]
 
 
 def test_a_servers_software_has_its_connection_its_work_and_its_library():
     """Go's RSA is compared with OpenSSL's X25519: it is no faster where OpenSSL's RSA is vectorised."""
     suite, device = "tls1.3/x25519/rsa3072/server", load_device("epyc-turin")
     ours, haproxy, go = (
-        price(open_library(server_software=name)[suite], "server", device)
+        side_cost(open_library(server_software=name)[suite], "server", device)
         for name in ("nginx", "haproxy", "go")
     )
     software = load_software("haproxy")
@@ -430,7 +430,8 @@ def test_a_servers_software_has_its_connection_its_work_and_its_library():
     assert known.low <= known.mean / spread * (1 + 1e-9) < known.mean * spread <= known.high * (1 + 1e-9)
     # The client is not the server's software's.
     clients = [
-        price(open_library(server_software=name)[suite], "client", device) for name in ("nginx", "haproxy")
+        side_cost(open_library(server_software=name)[suite], "client", device)
+        for name in ("nginx", "haproxy")
     ]
     assert clients[0].total == clients[1].total
 
@@ -465,5 +466,5 @@ def test_a_servers_software_has_its_own_factor_without_public_keys():
         ("tls1.2/ecdhe_ecdsa+x25519/p256/server", go.work),
         ("tls1.3/x25519/p256/server/resumed", go.work),
     ):
-        priced = price(open_library(server_software="go")[suite], "server", device)
-        assert any(f"public-key operations: × {factor.times:g}" in one["method"] for one in priced.figures)
+        cost = side_cost(open_library(server_software="go")[suite], "server", device)
+        assert any(f"public-key operations: × {factor.times:g}" in one["method"] for one in cost.figures)
