@@ -367,10 +367,10 @@ def test_a_watch_warns_of_the_hosts_share_and_of_the_speed(monkeypatch):
     speed.counted([Timed("slow", 1.3)])
     assert watch.warnings() == [
         "the host took 5% of the processors' time: measure again when it is quiet",
-        "the processor ran at full speed for 50% of the time, for which the figures are; on average it takes "
-        "1.25 times as long",
-        "some figures are of a speed 1.30 times lower than the full one, which did not last long enough: "
-        "measure again",
+        "the processor ran at full speed for 50% of the time, and the figures are for full speed; on "
+        "average, work takes 1.25 times as long",
+        "full speed did not last long enough for all figures; some were measured at a speed that is 1.30 "
+        "times lower: measure again",
     ]
     assert watch.lowest == 1.3
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     "--percentile", metavar="P", type=float, help="Percentile that must meet --within.  [default: the mean]"
 )
 @click.option("--rate", type=RATE, help="Arrival rate: print the number of workers that it needs.")
-@click.option("--simulated", is_flag=True, help="Search by simulating fleets, not by formula.")
+@click.option("--simulated", is_flag=True, help="Search by simulating fleets.")
 @click.option(
     "--records",
     metavar="SPEC",

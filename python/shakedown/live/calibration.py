@@ -1,7 +1,7 @@
 """`capacity --calibrate`: the cost of a connection at a running server. Clients perform handshakes in a
 closed loop, in several rounds. If the server's processes run on this machine, the cost is their CPU time.
-Otherwise the cost is the number of workers, divided by the rate at which more clients no longer increase the
-rate.
+Otherwise the cost is the number of workers divided by the rate of connections; one more round with twice as
+many clients checks that these do not increase the rate.
 """
 
 from __future__ import annotations
@@ -130,8 +130,8 @@ def calibrate(
             more = completed[1] - completed[0]
             if more <= 0 or (processes and long.ran_s <= short.ran_s):
                 raise ShakedownError(
-                    f"{suite}: {target} took {completed[1]} connections in {seconds:g} s; accepted: longer "
-                    "rounds"
+                    f"{suite}: {target} completed {completed[1]} connections in {seconds:g} s; accepted: "
+                    "longer rounds"
                 )
             handshakes += more
             sleeps += long.sleeps - short.sleeps

@@ -146,13 +146,13 @@ class Watch:
         slowest = min(speeds, key=lambda one: one.share, default=None)
         if slowest is not None and slowest.share < MIN_SHARE:
             found.append(
-                f"the processor ran at full speed for {slowest.share:.0%} of the time, for which the figures "
-                f"are; on average it takes {slowest.slower:.2f} times as long"
+                f"the processor ran at full speed for {slowest.share:.0%} of the time, and the figures are "
+                f"for full speed; on average, work takes {slowest.slower:.2f} times as long"
             )
         if self.lowest > 1.0:
             found.append(
-                f"some figures are of a speed {self.lowest:.2f} times lower than the full one, which did not "
-                "last long enough: measure again"
+                "full speed did not last long enough for all figures; some were measured at a speed that is "
+                f"{self.lowest:.2f} times lower: measure again"
             )
         return found
 

@@ -124,7 +124,7 @@ impl Config {
             (Arrivals::Closed, Some(rate)) => Err(LoadError::Option {
                 what: "rate",
                 given: format!("{rate}/s in a closed loop"),
-                accepted: "none, for its clients set the rate".into(),
+                accepted: "no rate: the clients of a closed loop set it".into(),
             }),
             (_, Some(rate)) => within("rate", rate, 1e-3, MAX_RATE_PER_S, "/s"),
             (_, None) => Err(LoadError::Option {

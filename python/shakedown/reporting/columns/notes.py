@@ -55,7 +55,7 @@ def assumptions(rows: Sequence[Row]) -> Iterator[str]:
     unknown = [row["suite"] for row in rows if row.get("server_software", "") is None]
     if unknown:
         of_some = "" if len(unknown) == len(rows) else f" of {some(list(dict.fromkeys(unknown)))}"
-        yield f"server software{of_some} not recorded: that of openssl is assumed; or give --server-software"
+        yield f"server software{of_some} not recorded: openssl's is assumed; --server-software names another"
 
 
 def key_shares(rows: Sequence[Row]) -> Iterator[str]:
