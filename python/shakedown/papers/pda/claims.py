@@ -56,7 +56,7 @@ def checks(data: PaperData, replication: Replication) -> Mapping[str, Check]:
         "sp-010": verdicts.holds(
             100 - left > left,
             f"{{2,3,6}} {100 - left:.0f} %, {{1,4,5}} {left:.0f} %",
-            "true for the three together; but if the six steps add up to 50.6 ms, one of 1, 4 and 5 "
+            "true for the three together; but if the six steps add up to 50.6 ms, one of steps 1, 4 and 5 "
             f"takes at least {left / 3:.1f} % on the PDA, more than step 2 (7 %) and step 3 (10 %)",
         ),
         "sp-012": verdicts.untestable("the laptop's total is printed as this ratio only: an input"),
