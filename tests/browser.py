@@ -30,7 +30,7 @@ ANSWER_WITHIN_S = 300.0
 
 
 class Browser:
-    """One page; what it complains about on its console is in `complaints`, what it asks for in `requests`."""
+    """One page; `complaints` has its console messages, `requests` the URLs that it requested."""
 
     def __init__(self) -> None:
         program = shutil.which("chromium")
@@ -46,7 +46,7 @@ class Browser:
         self._from, from_browser = os.pipe()
 
         def pipes() -> None:
-            # The protocol's pipes are descriptors 3 and 4; first moved to free ones, out of each other's way.
+            # The protocol uses descriptors 3 and 4. Pipes move to free ones first, so none is overwritten.
             low, high = (fcntl.fcntl(one, fcntl.F_DUPFD, 5) for one in (to_browser, from_browser))
             os.dup2(low, 3)
             os.dup2(high, 4)
@@ -82,7 +82,7 @@ class Browser:
         return self._ask(method, parameters, self._session)
 
     def show(self, path: Path, width: int, height: int = 900, scheme: str = "light") -> None:
-        """Opens a file at a width in CSS pixels, in a light or dark system."""
+        """Opens a file at a width in CSS pixels, with a light or dark colour scheme."""
         self.ask(
             "Emulation.setDeviceMetricsOverride",
             width=width,
@@ -103,7 +103,7 @@ class Browser:
         return self.ask("Runtime.evaluate", expression=expression, returnByValue=True)["result"].get("value")
 
     def point(self, selector: str) -> None:
-        """Moves the mouse to the middle of an element that is scrolled to."""
+        """Scrolls to an element and moves the mouse to its middle."""
         find = f"document.querySelector({json.dumps(selector)})"
         x, y = self.evaluate(
             f"{find}.scrollIntoView({{block: 'center'}}); var box = {find}.getBoundingClientRect();"
@@ -112,7 +112,7 @@ class Browser:
         self.ask("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
 
     def download(self, expression: str, folder: Path, name: str) -> bytes:
-        """The file that is saved once a script has run."""
+        """Runs a script and returns the file that it saves."""
         self.ask("Page.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
         self.evaluate(expression)
         deadline = time.monotonic() + ANSWER_WITHIN_S
@@ -128,7 +128,7 @@ class Browser:
         path.write_bytes(base64.b64decode(picture["data"]))
 
     def print(self, path: Path) -> None:
-        """The page as a PDF, as the printer would have it."""
+        """Writes the page as a PDF, as it would be printed."""
         paper = self.ask("Page.printToPDF", printBackground=False, preferCSSPageSize=True)
         path.write_bytes(base64.b64decode(paper["data"]))
 

@@ -27,13 +27,13 @@ class Unit:
     name: str
     names: set[str] = field(default_factory=set)
     variables: set[str] = field(default_factory=set)
-    """Its own, which hide what the module calls so."""
+    """Local variables, which hide the module's names."""
     attributes: set[str] = field(default_factory=set)
     of_names: set[tuple[str, str]] = field(default_factory=set)
-    """Attributes of what has a name: `module.function`."""
+    """Attributes of a name: `module.function`."""
     imports: dict[str, tuple[str, str]] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
-    """Texts of what it raises; of a constant, its own."""
+    """Texts of the errors that it raises; for a constant, its own text."""
 
     def read(self, node: ast.AST) -> None:
         """Adds what a piece of source text mentions."""
@@ -84,7 +84,7 @@ def modules() -> dict[str, tuple[Unit, dict[str, Unit]]]:
 
 
 def _named(node: ast.stmt) -> Iterator[tuple[str, ast.AST]]:
-    """The parts of a statement by the unit that they belong to; decorators are not a function's own."""
+    """The parts of a statement with their units; decorators do not belong to a function."""
     if isinstance(node, ast.FunctionDef):
         for one in node.body:
             yield node.name, one
@@ -104,7 +104,7 @@ def _named(node: ast.stmt) -> Iterator[tuple[str, ast.AST]]:
 
 
 def _found(name: str, unit: Unit, most: int = 5) -> Iterator[Unit]:
-    """What a name stands for in a unit, if that is no module."""
+    """The unit that a name refers to, unless it is a module."""
     module, units = modules()[unit.module]
     imported = unit.imports.get(name) or module.imports.get(name)
     if name in units and name not in unit.imports:
@@ -114,7 +114,7 @@ def _found(name: str, unit: Unit, most: int = 5) -> Iterator[Unit]:
 
 
 def _following(unit: Unit) -> Iterator[Unit]:
-    """What a unit mentions."""
+    """The units that a unit mentions."""
     for name in unit.names - (unit.variables if unit.name not in unit.variables else set()):
         yield from _found(name, unit)
     for name, attribute in unit.of_names:

@@ -18,18 +18,18 @@ import fakecore
 ROOT = Path(__file__).parent.parent
 
 TIMEOUT_S = 600.0
-"""After which a command hangs; a busy machine makes any of them many times slower."""
+"""A command that runs longer hangs; a busy machine makes commands many times slower."""
 
 HOME = tempfile.TemporaryDirectory(prefix="shakedown-tests-")
-"""A data folder without profiles, before tests are collected: a user's own are not among the shipped."""
+"""An empty data folder, set before tests are collected, so that a user's own profiles are not found."""
 os.environ["XDG_DATA_HOME"] = HOME.name
 
-# As the command line has it: on a busy machine the threads of numpy's linear algebra wait for each other, and
-# take several times as long as one.
+# As on the command line: on a busy machine the threads of numpy's linear algebra wait for each other and
+# take several times as long as one thread.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-# No example has a time limit: on a busy machine any would be exceeded. What the CI says depends on the
-# commit alone; everywhere else each run draws examples of its own.
+# Examples have no time limit, because a busy machine would exceed any. In CI the examples depend on the
+# commit alone; elsewhere each run draws new ones.
 settings.register_profile("shakedown", deadline=None, derandomize=os.environ.get("CI") == "true")
 settings.load_profile("shakedown")
 
@@ -46,7 +46,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def peer() -> Callable[[str], str]:
-    """`peer("tshark")`: an independent implementation; missing, the test is skipped, or fails in CI."""
+    """`peer("tshark")`: an independent implementation; without it, the test is skipped, or fails in CI."""
 
     def find(program: str) -> str:
         path = shutil.which(program)
@@ -70,7 +70,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[fakecore.FakeCore]:
     monkeypatch.setattr(shakedown, "_core", core, raising=False)
     from shakedown.native import suite_names
 
-    # Lists of suites are kept for the process: that of this core must not outlive the test.
+    # Lists of suites are cached per process: the fake core's list must not outlive the test.
     kept = (suite_names._names, suite_names._places)
     for one in kept:
         one.cache_clear()

@@ -25,7 +25,7 @@ clients = 400
 
 @contextlib.contextmanager
 def start(program: str, *arguments: str, cwd: Path | None = None):
-    """One of Dask's programs, as long as it is needed."""
+    """Runs one of Dask's programs until the block ends."""
     process = subprocess.Popen(
         [sys.executable, "-m", f"distributed.cli.{program}", *arguments],
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=cwd,
@@ -38,7 +38,7 @@ def start(program: str, *arguments: str, cwd: Path | None = None):
 
 
 def told(process, pattern: str) -> str:
-    """What a program says of itself once it is there."""
+    """The first match of `pattern` in a program's standard error."""
     for line in process.stderr:
         if found := re.search(pattern, line):
             return found[1]

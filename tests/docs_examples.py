@@ -30,14 +30,14 @@ TIMEOUT_S = 600
 
 @dataclass(frozen=True)
 class Example:
-    """A command and what the document says it prints."""
+    """A command and its output in the document."""
 
     command: str
     output: str
 
 
 def documents() -> list[Path]:
-    """The files whose examples count."""
+    """The files whose examples are run."""
     return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
@@ -85,28 +85,28 @@ def run(command: str, folder: Path) -> tuple[int, str]:
 
 
 def plain(line: str) -> str:
-    """A line without what may differ: numbers, units of time, dashes that stand for none, and alignment."""
+    """A line without what may differ: numbers, units of time, signs, and alignment."""
     # Serial numbers, key identifiers, digests.
     line = re.sub(r"(?<![\w/.-])(?:[0-9A-Fa-f]{2}:?){6,}(?![\w/.-])", "#", line)
     line = re.sub(r"(?<![\w.+/@-])[\d][\d.,]*(?![\w+@-]|/(?!s\b))", "#", line)
-    # Which unit a time has is the machine's, and what else it does.
+    # A time's unit depends on the machine and its load.
     line = re.sub(r"# (ns|µs|us|ms|s|min)\b", "# s", line)
-    # Differences may change their sign: figures of one machine do from run to run.
+    # Differences may change their sign from run to run.
     line = re.sub(r"(?<!\S)[+−-]#", "#", re.sub(r"(?<!\S)[+−-]\d[\d.,]*(?=\s?%)", "#", line))
-    # It is the machine's, too, whether a figure's interval is wide enough to be printed.
+    # Whether an interval is wide enough to be printed depends on the machine, too.
     line = re.sub(r" ± #\s?%", "", line)
     line = re.sub(r"[─━]+", "─", line)
     return " ".join(line.split())
 
 
 def agree(expected: str, printed: str, *, exactly: bool = False) -> bool:
-    """True where what was printed is what the document says, numbers apart unless `exactly`."""
+    """True if the output is as in the document; numbers may differ unless `exactly`."""
     same = (lambda line: " ".join(line.split())) if exactly else plain
     wanted, got = (
         [same(line) for line in text.splitlines() if line.strip() and not line.startswith("±: ")]
         for text in (expected, printed)
     )
-    # Headings fold where the widths of figures leave room: then the words are the same, and their lines not.
+    # Headings fold at other places if figures have other widths: words are the same, lines are not.
     at = wanted.index(ANYTHING) if ANYTHING in wanted else len(wanted)
     head, tail, said = (" ".join(lines).split() for lines in (wanted[:at], wanted[at + 1 :], got))
     more = len(said) - len(head) - len(tail)
@@ -119,12 +119,12 @@ def agree(expected: str, printed: str, *, exactly: bool = False) -> bool:
 
 
 def matches(example: Example, printed: str) -> bool:
-    """True where a command printed what its document says; computed figures agree to the last digit."""
+    """True if a command's output is as in its document; computed figures agree to the last digit."""
     return agree(example.output, printed, exactly=COMPUTED.match(example.command) is not None)
 
 
 def refresh(document: Path) -> None:
-    """Runs the document's commands and writes what they print in place of what stood there."""
+    """Runs the document's commands and replaces their outputs in the document."""
     text = document.read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:
 

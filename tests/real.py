@@ -15,7 +15,7 @@ from shakedown.schema import builtins
 from shakedown.schema.measured import Measurement, Spread
 
 native = extension()
-"""The real core, whatever takes its place in a test."""
+"""The real core, even if a test replaces it."""
 
 
 @cache
@@ -31,7 +31,7 @@ def named(suite: str) -> Measurement:
 
 
 def known(suite: str, off: float = 0.0) -> Measurement:
-    """A real measurement whose means are known to a share of them: its deviations are made so."""
+    """A real measurement with deviations that give its means a relative uncertainty of `off`."""
 
     def changed(spread: Spread) -> Spread:
         return msgspec.structs.replace(
@@ -53,7 +53,7 @@ def raw(suite: str, repeat: int = 3) -> dict[str, Any]:
 
 
 def identity(one: Measurement) -> HandshakeId:
-    """Under which name a measurement is kept."""
+    """The identity under which a measurement is kept."""
     return HandshakeId(
         suite=one.suite,
         client_stack=one.client_stack.name,

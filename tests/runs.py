@@ -20,7 +20,7 @@ COMMAND = (sys.executable, "-m", "shakedown")
 
 
 def printed(done: subprocess.CompletedProcess[str], kind: Any = None) -> list[dict[str, Any]]:
-    """What a command that succeeded printed with --json, once it is found to be objects of a kind."""
+    """The objects that a successful command printed with --json, checked against a type."""
     assert done.returncode == 0, done.stderr
     if kind is not None:
         decode(done.stdout, list[kind])
@@ -28,14 +28,14 @@ def printed(done: subprocess.CompletedProcess[str], kind: Any = None) -> list[di
 
 
 def python(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """A program of Python's own, to its end."""
+    """Runs Python code in a new process, to its end."""
     command = [sys.executable, "-c", code, *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
 
 @contextmanager
 def running(command: Any, **options: Any) -> Iterator[subprocess.Popen[str]]:
-    """A program that is killed at the end of the block, if it is still there then."""
+    """Runs a program, and kills it at the end of the block if it still runs."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
     try:
         yield process
@@ -68,7 +68,7 @@ def experiment(folder: Path, text: str) -> Experiment:
 
 
 def results(folder: Path, text: str) -> Results:
-    """What an experiment wrote, of which nothing failed."""
+    """The results of an experiment without failures."""
     outcome = run_experiment(experiment(folder, text), folder / "results")
     assert not outcome.failures
     return load_results(folder / "results")

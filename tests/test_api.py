@@ -53,7 +53,7 @@ def test_every_command_is_a_function():
 
 
 def printing(command: click.Command, path: str = "") -> Iterator[tuple[str, click.Command]]:
-    """The commands that take `--json`, groups' own included, by their whole name."""
+    """The commands with `--json`, including those of groups, by their full names."""
     if any("--json" in one.opts for one in command.params):
         yield path, command
     if isinstance(command, click.Group):
@@ -91,7 +91,7 @@ def test_a_load_says_which_arrivals_there_are():
 
 
 def test_a_loads_device_may_be_a_path(tmp_path):
-    """Estimated and measured as by its name, before the target is met: no process listens there."""
+    """A path works as a name does, before the target is contacted: no process listens there."""
     shipped = Path(shakedown.__file__).parent / "profiles/devices/cortex-m4.toml"
     own = tmp_path / "own.toml"
     own.write_text(shipped.read_text())
@@ -440,7 +440,7 @@ def test_numbers_and_paths_of_other_libraries_are_taken(tmp_path):
 
 
 def test_a_profile_of_the_same_name_and_time_is_another(tmp_path, monkeypatch):
-    """As archives with one time for all files unpack them."""
+    """Archives with one time for all files produce such profiles."""
     folder = Path(shakedown.__file__).parent / "profiles" / "bearers"
     for bearer in ("lte", "nb-iot"):
         (tmp_path / bearer).mkdir()

@@ -16,7 +16,7 @@ POWERS = {
 
 
 def hidden_work(cost, side, message, seconds=None):
-    """The cost with one more piece of work: that takes so long, or that has no cost (None)."""
+    """The cost with one more piece of work, of `seconds` or without a cost figure (None)."""
     if seconds is None:
         row = {"side": side, "operation": "sign", "algorithm": "hidden", "parameters": "", "count": 1,
                "reason": "hidden"}  # fmt: skip

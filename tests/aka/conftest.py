@@ -24,7 +24,7 @@ def made_site(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def site(made_site, tmp_path) -> Path:
-    """A site of the test's own."""
+    """A copy of the site for one test."""
     return Path(shutil.copytree(made_site, tmp_path / "site"))
 
 

@@ -13,7 +13,7 @@ import threading
 from pathlib import Path
 
 TIMEOUT_S = 300.0
-"""After which something hangs; a busy machine makes anything many times slower."""
+"""A longer wait means a hang; a busy machine makes everything many times slower."""
 
 
 class Process:
@@ -63,9 +63,9 @@ def free_port() -> int:
 
 
 class Access:
-    """Between a mobile and its SGSN: a new connection waits until the SGSN is there, as long as that takes.
+    """A relay between a mobile and its SGSN: a new connection waits until the SGSN runs.
 
-    So a test restarts an SGSN between two attaches, whenever they come.
+    A test can thus restart the SGSN between two attaches.
     """
 
     def __init__(self, sgsn: str) -> None:
@@ -99,16 +99,16 @@ class Access:
                         else:
                             del other[ready]
                             sink.shutdown(socket.SHUT_WR)
-            # Before the next connection is accepted: a caller that waits for the end restarts its server.
+            # Cleared before the next connection is accepted, because the caller now restarts the server.
             self.is_there.clear()
             self.ended.release()
 
     def attach_ended(self) -> None:
-        """Waits until an attach is over, for both; the next one waits for `go_on`."""
+        """Waits until both sides have ended an attach; the next attach waits for `go_on`."""
         assert self.ended.acquire(timeout=TIMEOUT_S)
 
     def go_on(self) -> None:
-        """The SGSN is there."""
+        """Lets the next connection through to the SGSN."""
         self.is_there.set()
 
     def __enter__(self) -> Access:

@@ -17,7 +17,7 @@ from aka.nodes import TIMEOUT_S, sgsn
 from runs import printed
 
 FIRST = 400
-"""More than an SGSN has places, and an HSS with its backlog."""
+"""More than the connection limit of an SGSN, or of an HSS with its backlog."""
 
 
 def one_host() -> Iterator[str]:
@@ -29,7 +29,7 @@ def a_whole_network() -> Iterator[str]:
 
 
 class Flood(threading.Thread):
-    """Silent connections to a port, hundreds at first; then a new one for the oldest, again and again."""
+    """Opens hundreds of silent connections to a port, then keeps replacing the oldest one."""
 
     def __init__(self, address: str, hosts: Iterator[str]) -> None:
         super().__init__(daemon=True)
@@ -49,7 +49,7 @@ class Flood(threading.Thread):
         self.connected += 1
 
     def wait_until_closed(self, count: int) -> None:
-        """Waits until the server has closed as many of those that are open here; it says nothing to them."""
+        """Waits until the server, which sends nothing, has closed `count` of the open connections."""
         until_s = time.monotonic() + TIMEOUT_S
         while True:
             poll = select.poll()
@@ -62,7 +62,7 @@ class Flood(threading.Thread):
             time.sleep(0.05)
 
     def run(self) -> None:
-        # Slowly enough for a mobile that loses its processor between its connection and its first words.
+        # Slow enough for a mobile that is preempted between connecting and its first message.
         while not self.over.wait(0.1):
             self.open.pop(0).close()
             self.connect()
@@ -84,8 +84,8 @@ class Flood(threading.Thread):
 def test_a_mobile_attaches_while_silent_connections_flood_sgsn_and_hss(
     shakedown, site, hss, processes, hosts
 ):
-    # Beyond the places, 64 of one address and 256 of all, a stranger is displaced by another; or closed after
-    # ten silent seconds, where connecting takes a busy machine longer.
+    # Beyond 64 connections per address, or 256 in all, a new connection displaces a silent one. On a busy
+    # machine, connecting may take so long that the server closes silent ones after ten seconds instead.
     places = 64 if hosts is one_host else 256
     processes.append(sgsn(site, hss, "sgsn-1"))
     node = processes[-1]
@@ -94,7 +94,7 @@ def test_a_mobile_attaches_while_silent_connections_flood_sgsn_and_hss(
             *("aka", "mobile", "--sgsn", node.addresses[0], "--card", site / "card-0.json", "--json"),
             *("--attaches", "5", "--timeout", "300s"),
         )
-        # On a busy machine some are accepted only now, and what is not accepted is not counted.
+        # On a busy machine the server accepts some connections only now, and counts only accepted ones.
         at_sgsn.wait_until_closed(FIRST - places)
     (found,) = printed(done)
     assert (found["completed"], found["failed"]) == (5, {})
@@ -111,13 +111,13 @@ def test_a_mobile_attaches_while_silent_connections_flood_sgsn_and_hss(
 
 
 def test_mobiles_attach_while_one_host_names_a_silent_sgsn(shakedown, site, hss, processes):
-    """The SGSN asks it for each; those that have been displaced since do not wait for its answer."""
+    """The SGSN queries the silent SGSN for each request; displaced connections do not wait for the answer."""
     with socket.create_server(("127.0.0.1", 0), backlog=1024) as mute, contextlib.ExitStack() as closing:
         neighbour = f"sgsn-2=127.0.0.1:{mute.getsockname()[1]}"
         processes.append(sgsn(site, hss, "sgsn-1", "--neighbour", neighbour))
         node = processes[-1]
         host, port = node.addresses[0].rsplit(":", 1)
-        # An attach request of network 20201 with a temporary identity of the silent one.
+        # An attach request of network 20201 with a temporary identity from the silent SGSN.
         body = b"\x00\x0520201\x01\x00\x06sgsn-2\x00\x00\x30\x39"
         over = threading.Event()
 
@@ -176,8 +176,8 @@ def test_who_says_no_first_message_is_hung_up_on_and_counted(site, hss, processe
 
 
 def test_a_mobile_that_has_asked_has_the_time_of_an_attach(site, hss, processes):
-    """The time for the first message is not one for the handshake behind it."""
-    # Long enough for this test to ask in time on a busy machine.
+    """The time limit for the first message does not apply to the handshake that follows."""
+    # Long enough for this test to send its request in time on a busy machine.
     processes.append(sgsn(site, hss, "sgsn-1", "--first-message", "4s"))
     host, port = processes[-1].addresses[0].rsplit(":", 1)
     # An attach request of network 20201 without a temporary identity.

@@ -67,7 +67,7 @@ def test_a_mobile_attaches_from_python(site, hss, processes):
     assert told == sorted(told)
     assert set(told) <= {0, 1, 2}, "how many were done when one began"
     assert len(summary(processes[-2].stop())["scrt_resumed_s"]) == 2
-    # In turn: the first has stopped, so every other attach of another subscriber fails there.
+    # SGSNs are used in turn; the first has stopped, so every second attach of another subscriber fails.
     turns = [node.addresses[0] for node in processes[-2:]]
     found = shakedown.attach_live(
         turns, str(site / "card-1.json"), shakedown.MobileOptions(attaches=2, timeout_s=5.0)
@@ -78,7 +78,7 @@ def test_a_mobile_attaches_from_python(site, hss, processes):
 
 
 def test_a_session_goes_with_its_mobile_from_sgsn_to_sgsn(shakedown, site, hss, processes):
-    # Each knows the other by its address between SGSNs, so the ports must be known beforehand.
+    # Each SGSN is configured with the other's address, so the ports must be known beforehand.
     first, second = free_port(), free_port()
     for name, own, other in (("sgsn-1", first, ("sgsn-2", second)), ("sgsn-2", second, ("sgsn-1", first))):
         processes.append(
@@ -119,7 +119,7 @@ def test_sessions_and_their_counts_survive_an_sgsn_that_is_killed(shakedown, sit
         thrice = ("--attaches", "3", "--timeout", "600s", "--json")
         card = ("--card", str(site / "card-0.json"))
         with running([*COMMAND, "aka", "mobile", "--sgsn", access.address, *card, *thrice]) as mobile:
-            # Killed between two attaches, without a word, and back on the same port.
+            # The SGSN is killed between two attaches and restarted on the same port.
             for round_number in range(2):
                 access.attach_ended()
                 processes[-1].kill()
@@ -130,14 +130,14 @@ def test_sessions_and_their_counts_survive_an_sgsn_that_is_killed(shakedown, sit
             told, complaints = mobile.communicate(timeout=TIMEOUT_S)
     assert mobile.returncode == 0, complaints
     (found,) = json.loads(told)
-    # Full, resumed, and then the count that was kept says no.
+    # Full, resumed, then full, because the stored count has reached its limit.
     assert (found["full"]["attaches"], found["resumed"]["attaches"]) == (2, 1)
     assert summary(processes[-1].stop())["not_resumed"] == {"too_often": 1}
 
 
 @pytest.mark.parametrize("accepts", [True, False], ids=["handshake", "connection"])
 def test_an_attach_under_way_can_be_interrupted(site, accepts):
-    """The network takes the connection, or does not even do that, and says nothing for ever."""
+    """The network accepts the connection, or not even that, and never answers."""
     with contextlib.ExitStack() as open_sockets, socket.socket() as network:
         network.bind(("127.0.0.1", 0))
         network.listen(8 if accepts else 0)
@@ -163,7 +163,7 @@ def test_an_attach_under_way_can_be_interrupted(site, accepts):
 
 
 def wait_for_connecting(process: int) -> None:
-    """Until a process has a TCP connection in the state SYN-SENT."""
+    """Waits until a process has a TCP connection in the state SYN-SENT."""
     until = time.monotonic() + TIMEOUT_S
     while time.monotonic() < until:
         inodes = set()

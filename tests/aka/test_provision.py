@@ -53,7 +53,7 @@ def test_a_folder_with_files_is_refused_and_stays_as_it_was(shakedown, tmp_path)
 
 
 def test_a_killed_one_leaves_nothing_under_another_name(tmp_path):
-    """It is stopped wherever it is when the first file is there."""
+    """The command is killed as soon as its folder exists."""
     site = tmp_path / "site"
     command = [sys.executable, "-m", "shakedown", "aka", "provision", "site", "--subscribers", "50"]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL) as process:
@@ -104,7 +104,7 @@ def test_a_network_may_serve_its_own_subscribers(shakedown, tmp_path, processes)
     assert done.returncode == 0, done.stderr
     (found,) = json.loads(done.stdout)
     assert (found["full"]["attaches"], found["resumed"]["attaches"]) == (1, 2)
-    # One question, of the full handshake: whether the subscriber may attach.
+    # One query, from the full handshake: may the subscriber attach?
     assert processes[0].stop() == "1 queries granted, 0 refused\n"
     elsewhere = shakedown(*mobile)
     assert elsewhere.returncode == 2

@@ -32,14 +32,14 @@ def test_attaches_over_a_bearer_resume_within_the_thresholds_and_are_repeated_by
     assert found["suite"] == "tls1.2/ecdhe_ecdsa+x25519/p256@p256@p256/mutual"
     for kind in ("full", "resumed"):
         times = found[kind]
-        # Of so few attaches, none lies beyond a 95th percentile.
+        # So few attaches give no 95th percentile.
         assert times["tht_s"]["p50"] is not None
         assert times["tht_s"]["p95"] is times["tht_s"]["p99"] is None
         assert times["nrt_s"]["mean"] < times["tht_s"]["mean"] < times["attach_s"]["mean"]
         sums = zip(times["rpt_s"]["samples"], times["tht_s"]["samples"], strict=True)
         assert times["tst_s"]["samples"] == pytest.approx([rpt + tht for rpt, tht in sums])
         assert times["handshake_bytes"]["up"] < times["wire_bytes"]["up"]
-    # Two round trips and 2.7 kB against one and 0.4 kB.
+    # A full handshake takes two round trips and 2.7 kB, a resumed one takes one and 0.4 kB.
     assert found["resumed"]["tht_s"]["mean"] < 0.5 * found["full"]["tht_s"]["mean"]
     assert found["resumed"]["queries"] == 0
     assert run(*options, "--samples") == found

@@ -25,7 +25,7 @@ from shakedown.live.state_file import StateFile
 
 
 def filled(kind: type[StateFile], path: Path) -> bytes:
-    """A file with two hundred sessions, closed; its bytes."""
+    """Writes two hundred sessions to a file, closes it and returns its bytes."""
     state = kind(path)
     now_s = int(time.time())
     for number in range(200):
@@ -64,7 +64,7 @@ def test_a_damaged_file_is_refused_and_left_as_it_is(tmp_path, kind, damage):
 @pytest.mark.parametrize("kind", [SgsnState, EapSessions])
 @pytest.mark.parametrize("what", ["pipe", "device"])
 def test_what_is_no_file_is_refused_and_left_as_it_is(tmp_path, kind, what):
-    """SQLite leaves a journal beside a device; as root, its mode could be changed for all users."""
+    """Otherwise SQLite leaves a journal beside a device, and root could change the device's mode."""
     path = tmp_path / "special"
     if what == "pipe":
         os.mkfifo(path)
@@ -121,7 +121,7 @@ def test_a_server_says_in_a_line_that_its_file_is_damaged_or_in_use(shakedown, s
 
 
 def test_sessions_of_other_roots_are_not_resumed(site, hss, processes, tmp_path):
-    """The state outlives a change of whom the network trusts; what was made before it does not."""
+    """The state file survives a change of trusted roots; earlier sessions are not resumed."""
 
     def a_partner_more(_: Path) -> None:
         node = site / "sgsn-1.json"
@@ -135,7 +135,7 @@ def test_sessions_of_other_roots_are_not_resumed(site, hss, processes, tmp_path)
 @pytest.mark.parametrize("kind", [SgsnState, EapSessions])
 @pytest.mark.parametrize("before", [None, b"", "ours"], ids=["no file", "an empty one", "ours"])
 def test_no_file_beside_it_is_ever_others_to_read(tmp_path, monkeypatch, kind, before):
-    """Looked at after each statement: SQLite makes journals as open as the file was when it first wrote."""
+    """Checks modes after each statement: SQLite gives a journal the file's mode at its first write."""
     path = tmp_path / "state.sqlite"
     if before == "ours":
         filled(kind, path)
@@ -193,7 +193,7 @@ def test_a_session_that_cannot_be_read_is_one_that_nobody_knows(
 
 
 def not_resumed(site, hss, processes, tmp_path, change: Callable[[Path], None]) -> dict[str, int]:
-    """Why a session is not resumed by an SGSN that was begun again after a change; both attaches are full."""
+    """The reasons why an SGSN restarted after a change resumes no session; both attaches are full."""
     state = tmp_path / "state.sqlite"
     processes.append(sgsn(site, hss, "sgsn-1", "--state", str(state)))
     address = processes[-1].addresses[0]

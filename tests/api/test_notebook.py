@@ -36,7 +36,7 @@ def test_the_notebook_runs_and_displays_tables_and_charts(tmp_path):
         else:
             assert "<table" in data["text/html"], source
         for kind in ("text/html", "image/svg+xml"):
-            # Nothing is fetched: only namespaces are addresses.
+            # Nothing is fetched: the only URLs are XML namespaces.
             addresses = set(re.findall(r"https?://[^\s\"'<>]+", data.get(kind, "")))
             assert addresses <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}, source
 

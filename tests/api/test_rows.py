@@ -106,7 +106,7 @@ def test_what_is_printed_is_the_terminals_table():
     )  # fmt: skip
     shown = repr(shakedown.predict(SUITES, device="cortex-m4", bearer="nb-iot")).splitlines()
     assert len(shown) >= 5
-    # Notes are folded here alone.
+    # Only the repr folds notes.
     table = done.stdout.splitlines()
     assert shown[: 3 + len(SUITES)] == table[: 3 + len(SUITES)]
 
@@ -292,7 +292,7 @@ def calibrated(lower: float, estimate: float, upper: float, **changes: object) -
 
 @pytest.mark.parametrize("lower", [1e-3, 0.9e-3, 1e-4, 1e-6])
 def test_a_calibrations_range_is_that_of_the_limit(lower):
-    """Also where it begins below the connection's share of the work."""
+    """Also if the range begins below the connection's share of the work."""
     known = calibrated(lower, 1e-3, 2e-3)
     (row,) = shakedown.capacity("tls1.2/psk", within_s=1.0, bearer="ethernet", calibrations=[known])
     limit = row.limit_per_s

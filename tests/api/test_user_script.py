@@ -10,7 +10,7 @@ SCRIPT = Path(__file__).with_name("user_script.py")
 
 
 def test_mypy_accepts_a_users_script_and_its_errors(tmp_path):
-    """Strictly: errors that the script expects and mypy does not find are errors, too."""
+    """With --strict, an expected error that mypy does not find is an error, too."""
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--cache-dir", "cache", SCRIPT],
         capture_output=True, text=True, timeout=600, check=False, cwd=tmp_path,

@@ -8,7 +8,7 @@ from tools.fit_costs import OUTSIDE, Row, independent, interval, outside
 
 
 def row(words: str, *by_board: tuple[int, int]) -> Row:
-    """Of boards, each so many figures held of so many."""
+    """A row from a pair (figures held, figures given) per board."""
     boards = tuple((True,) * held + (False,) * (given - held) for held, given in by_board)
     halves = (1.0,) * sum(map(len, boards))
     return Row(words, len(halves), len(boards), boards, halves, halves, 0.9)

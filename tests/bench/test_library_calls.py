@@ -15,7 +15,7 @@ from shakedown.profiles.software import UNIT
 
 
 class Meter:
-    """Every third pair of measurements is of a processor at 0.6 of its speed, where multiples differ."""
+    """Every third pair of measurements runs at 0.6 of the processor's speed, where multiples differ."""
 
     def __init__(self):
         self.done = 0
@@ -39,7 +39,7 @@ def test_multiples_are_of_rounds_at_full_speed(monkeypatch, tmp_path):
 
 
 class FakeLibssl:
-    """A library in which a key takes 40 µs, and a handshake 100 µs more than its public-key operations."""
+    """A library with 40 µs per key generation, and handshakes 100 µs above their public-key operations."""
 
     def __init__(self, path):
         assert path == "libssl"
@@ -80,7 +80,7 @@ def test_other_work_is_what_handshakes_take_beside_public_key_operations(monkeyp
 
 
 def test_a_profile_has_the_multiples_of_this_machine(tmp_path):
-    """All of its library's, and the rest as it was."""
+    """All factors of the library are replaced; the rest of the profile is unchanged."""
     shipped = load_software("go")
     names = list(shipped.library.primitives)
     assert len(names) > 12

@@ -27,7 +27,7 @@ def test_an_interval_decides_where_all_of_it_is_on_one_side():
     ("ratios", "pairs"), [(STEADY, 6), (SLOWER, 6), (SCATTERED, 12), ([*SCATTERED, *[1.0] * 30], None)]
 )
 def test_pairs_are_repeated_until_they_decide(monkeypatch, ratios, pairs):
-    """Also those that show that the figures differ."""
+    """Also if they decide that the figures differ."""
     drawn = cycle(ratios)
     triple = ("sign", "rsa", "rsa2048")
 

@@ -7,7 +7,7 @@ from bench.harness import Benchmark, is_met, verdict
 
 
 def row(better, ratio, spread, target=100.0):
-    """A benchmark's row of such figures."""
+    """A benchmark's row with these figures."""
     benchmark = Benchmark("one", "what", "peer", better, target, list)
     return benchmark.evaluate([(ratio, 1.0)]) | {"spread": list(spread)}
 

@@ -14,14 +14,14 @@ from bench.harness import checked_example
 from capture.oracle import PORTS, Captured
 from capture.peers import Site, capturing, together
 
-# A client's port stands for its connection in these tests, and the kernel may give one out again for
-# another server: then the capture is regenerated.
+# These tests identify a connection by its client's port. The kernel may assign a port again for another
+# server; then the capture is repeated.
 ATTEMPTS = 5
 NEEDED = ("tshark", "editcap", "openssl", "curl", "nginx", "gnutls-cli", "gnutls-serv", "tstclnt")
 
 
 def unavailable(reason: str) -> None:
-    """Without peers there is nothing to test; where they must be there, that is a failure."""
+    """Skips the test if peers are missing; in CI, fails it."""
     if os.environ.get("CI") == "true":
         pytest.fail(reason)
     pytest.skip(reason)
@@ -34,7 +34,7 @@ def program(cargo: None) -> Path:
 
 @pytest.fixture(scope="session")
 def captured(tmp_path_factory: pytest.TempPathFactory, program: Path) -> Captured:
-    """OpenSSL, nginx with curl, Python, GnuTLS, NSS and (where it is installed) Go; TLS 1.0 to 1.3, DTLS."""
+    """Captures OpenSSL, nginx with curl, Python, GnuTLS, NSS and (if installed) Go; TLS 1.0 to 1.3, DTLS."""
     missing = [name for name in NEEDED if shutil.which(name) is None]
     if missing:
         unavailable(f"not installed (make peers installs them): {' '.join(missing)}")
@@ -58,7 +58,7 @@ def one_capture(site: Site, program: Path) -> Captured:
 
 
 def streams(site: Site) -> int:
-    """Connections over TCP; how many."""
+    """Makes connections over TCP and returns their number."""
     made = 0
     old = ("-cipher", "ALL:@SECLEVEL=0")
     session = str(site.folder / "session.pem")
@@ -126,7 +126,7 @@ def streams(site: Site) -> int:
 
 
 def datagrams(site: Site) -> int:
-    """Connections over UDP; how many."""
+    """Makes connections over UDP and returns their number."""
     made = 0
     with site.openssl_server(24470, "-dtls1_2", "-mtu", "600"):
         site.openssl_client(24470, "-dtls1_2", "-mtu", "600")

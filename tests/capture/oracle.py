@@ -41,7 +41,7 @@ def inspect(program: Path, capture: Path, key_log: Path | None = None) -> list[d
 
 @dataclass
 class Observed:
-    """A connection as tshark tells it, keyed by its client's address and port."""
+    """A connection as tshark reports it, keyed by its client's address and port."""
 
     # Per sender: message names with the time of their frame and their own length, header included.
     messages: dict[str, list[tuple[str, float, int]]] = field(default_factory=lambda: defaultdict(list))
@@ -133,15 +133,15 @@ def told(connection: dict, sender: str) -> list[tuple[str, float, int]]:
 
 
 def differences(connection: dict, seen: Observed) -> list[str]:
-    """Where the two views of a connection part."""
+    """The differences between the two views of a connection."""
     found = []
     for sender, direction in (("client", "client_to_server"), ("server", "server_to_client")):
         ours, theirs = told(connection, sender), seen.messages.get(sender, [])
-        # Within a frame Wireshark lists ChangeCipherSpec apart: compare as sets of one frame.
+        # Wireshark lists ChangeCipherSpec apart, so messages of one frame are compared without their order.
         ours_sorted = sorted(ours, key=lambda message: (round(message[1], 6), message[0]))
         theirs_sorted = sorted(theirs, key=lambda message: (round(message[1], 6), message[0]))
         if "Finished" not in [message[0] for message in theirs]:
-            # Without keys, Wireshark does not name it.
+            # Without keys, Wireshark does not name the Finished.
             ours_sorted = [message for message in ours_sorted if message[0] != "Finished"]
         if [message[0] for message in ours_sorted] != [message[0] for message in theirs_sorted]:
             found.append(f"{sender}: {[m[0] for m in ours]} against {[m[0] for m in theirs]}")
@@ -160,7 +160,7 @@ def differences(connection: dict, seen: Observed) -> list[str]:
 
 @dataclass
 class Captured:
-    """A capture, its key log, and what connections were made on purpose."""
+    """A capture, its key log, and the numbers of connections made."""
 
     path: Path
     key_log: Path
@@ -176,7 +176,7 @@ class Captured:
         return observe(self.path, self.key_log if keys else None, servers, protocol)
 
     def opened_in_s(self) -> dict[str, float]:
-        """From each SYN to its answer, as Wireshark has it, by the client's "address:port"."""
+        """The time from each SYN to its answer, as Wireshark reports it, by the client's "address:port"."""
         command = ["tshark", "-r", str(self.path), "-Y", "tcp.flags.syn == 1 && tcp.flags.ack == 1"]
         fields = ("ip.dst", "ipv6.dst", "tcp.dstport", "tcp.analysis.ack_rtt")
         command += ["-T", "fields", "-E", "separator=|", *(part for one in fields for part in ("-e", one))]

@@ -18,7 +18,7 @@ class Packet:
 
     time_ns: int
     data: bytes
-    # Length on the wire; more than was captured where the snap length cut it.
+    # Length on the wire; greater than the captured length if the snap length cut the packet.
     length: int
 
     @property
@@ -78,7 +78,7 @@ def write(path: Path, packets: Iterable[Packet], link: int = ETHERNET, head: byt
 
 
 def moved(packets: Iterable[Packet], number: int, client_port: int) -> list[Packet]:
-    """The same connection between two addresses of its own, 10.x.y.1 and 10.x.y.2."""
+    """The same connection between two addresses, 10.x.y.1 and 10.x.y.2, that `number` makes unique."""
     client, server = (bytes([10, number >> 8, number & 255, end]) for end in (1, 2))
     out = []
     for packet in packets:
@@ -116,7 +116,7 @@ def to_version_6(packet: Packet) -> Packet:
 
 
 def snapped(packet: Packet, size: int) -> Packet:
-    """The packet as a capture with that snap length has it."""
+    """The packet as captured with that snap length."""
     return replace(packet, data=packet.data[:size])
 
 

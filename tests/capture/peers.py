@@ -20,11 +20,11 @@ REQUEST = b"GET / HTTP/1.0\r\n\r\n"
 
 
 MARKER_PORT = 9
-"""Discard: captured, and of no protocol that is looked for."""
+"""The discard port: captured, but of no protocol under test."""
 
 
 def mark(path: Path) -> None:
-    """Waits until the capture has a packet that is sent now, and so all that were sent before."""
+    """Sends a marker until the capture has it, and therefore all earlier packets."""
     marker = os.urandom(16)
     deadline = time.monotonic() + 300
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
@@ -55,7 +55,7 @@ def capturing(path: Path, ports: range) -> Iterator[None]:
                 time.sleep(0.05)
                 log.seek(0)
                 text = log.read().decode()
-            # It reports that a little early, and writes a little late.
+            # tshark reports the start a little early and writes packets a little late.
             mark(path)
             yield
             mark(path)
@@ -75,7 +75,7 @@ def server(command: list[str | Path], port: int, *, datagrams: bool = False, **o
         **options,
     )
     try:
-        # Local address, remote address, state: 0A listens; what lingers of connections before is of another.
+        # Local address, remote address, state: 0A is LISTEN; old connections are in other states.
         wanted = re.compile(rf":{port:04X} \S+ {'07' if datagrams else '0A'} ")
         tables = ("udp", "udp6") if datagrams else ("tcp", "tcp6")
         for _ in range(5000):
@@ -133,7 +133,7 @@ class Site:
         command += ["-keylogfile", str(self.key_log), *options]
         if any(option.startswith("-dtls") for option in options):
             command.append("-quiet")
-            # It has no end of its own: the server's line ends it.
+            # With -quiet the client does not exit by itself; the timeout ends it.
             with contextlib.suppress(subprocess.TimeoutExpired):
                 subprocess.run(command, input=b"hello\n", capture_output=True, timeout=5.0)
             return
@@ -185,7 +185,7 @@ class Site:
             subprocess.run(command, input=REQUEST, env=self.environment, capture_output=True, timeout=10)
 
     def nss_client(self, port: int, *options: str) -> None:
-        """NSS, which Debian builds without key logging; -Q ends it after the handshake, mostly."""
+        """Runs NSS's client, built without key logging by Debian; -Q usually ends it after the handshake."""
         command = [
             "tstclnt",
             "-D",
@@ -213,7 +213,7 @@ class Site:
 
     @contextlib.contextmanager
     def python_server(self, port: int, *, start_tls: bool = False, piece: int = 1 << 14) -> Iterator[None]:
-        """Answers connections one by one, in pieces; `start_tls` speaks a line of plain text before."""
+        """Answers connections one by one, in pieces; with `start_tls`, lines of plain text come first."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(self.certificate, self.key)
         listener = socket.create_server(("127.0.0.1", port))

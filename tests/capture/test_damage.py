@@ -23,7 +23,7 @@ def essence(connection: dict) -> list[Message]:
 
 @dataclass
 class Sample:
-    """A connection in good order: its packets, and the report about it."""
+    """An undamaged connection: its packets, and the report about it."""
 
     packets: list[Packet]
     port: int
@@ -36,7 +36,7 @@ class Sample:
 
 @pytest.fixture(scope="module")
 def samples(captured: Captured, tmp_path_factory: pytest.TempPathFactory) -> list[Sample]:
-    """One short connection of each protocol, resumed and not, with its client certificates and its retry."""
+    """One short connection for each protocol and sequence of messages."""
     everything = packets.read(captured.path, tmp_path_factory.mktemp("plain"))
     found: dict[object, Sample] = {}
     for one in captured.ours():
@@ -45,7 +45,7 @@ def samples(captured: Captured, tmp_path_factory: pytest.TempPathFactory) -> lis
         names = tuple(message["name"] for message in one["messages"])
         port = int(one["client"].rpartition(":")[2])
         own = packets.connection(everything, port)
-        # Few packets, and all of them about the handshake.
+        # Few packets, most of them of the handshake.
         if len(own) <= 40 and one["application_data_bytes"]["server_to_client"] < 20_000:
             found.setdefault((one["protocol"], names), Sample(own, port, one))
     assert len(found) >= 8
@@ -53,7 +53,7 @@ def samples(captured: Captured, tmp_path_factory: pytest.TempPathFactory) -> lis
 
 
 class Bench:
-    """Variants of connections, each between addresses of its own, read in one go."""
+    """Variants of connections, each with its own addresses, read from one capture."""
 
     def __init__(self, folder: Path, captured: Captured) -> None:
         self.folder, self.captured = folder, captured
@@ -74,7 +74,7 @@ class Bench:
         return told
 
     def theirs(self) -> dict[int, Observed]:
-        """What Wireshark sees of each; after `ours`."""
+        """Wireshark's view of each variant; call `ours` first."""
         ports = range(24400, 24470)
         seen = observe(self.folder / "variants.pcap", self.captured.key_log, ports)
         return {number(client): one for client, one in seen.items()}
@@ -117,7 +117,7 @@ def test_loss_of_any_packet_leaves_what_wireshark_still_sees(bench: Bench, sampl
     for index, (sample, what) in enumerate(bench.variants):
         lost = sample.packets[int(what.split()[1])]
         found = [message for one in told[index] for message in essence(one)]
-        # A busy machine's TCP may have sent it twice.
+        # On a busy machine, TCP may have sent the packet twice.
         is_repeated = any(
             (one.ports, one.sequence, one.payload) == (lost.ports, lost.sequence, lost.payload)
             for position, one in enumerate(sample.packets)
@@ -126,7 +126,7 @@ def test_loss_of_any_packet_leaves_what_wireshark_still_sees(bench: Bench, sampl
         if not lost.payload or is_repeated:
             assert found == sample.messages, what
             continue
-        # Nothing is made up: each message found was there, with these bytes.
+        # Each message found is one of the original messages, with the same size.
         whole = Counter((sender, name, size) for sender, name, _, size in sample.messages)
         mine = Counter((sender, name, size) for sender, name, _, size in found)
         assert mine <= whole, what
@@ -135,7 +135,7 @@ def test_loss_of_any_packet_leaves_what_wireshark_still_sees(bench: Bench, sampl
         theirs = seen.get(index, Observed()).messages
         observed = Counter((sender, name) for sender, some in theirs.items() for name, _, _ in some)
         assert observed <= names, what
-        # What follows in the same direction, if only its end, gives the loss away.
+        # A later packet in the same direction, even a mere FIN, reveals the loss.
         later = sample.packets[int(what.split()[1]) + 1 :]
         if found and any(
             one.ports == lost.ports and (one.payload or one.flags & packets.FIN) for one in later
@@ -219,7 +219,7 @@ def test_version_6_and_fragments_are_alike(tmp_path: Path, captured: Captured, s
         assert one["client"].startswith("[2001:")
     pieces = []
     for sample in samples:
-        # Identifications of their own, as a sender gives them.
+        # Each packet has its own IPv4 identification, as a sender assigns it.
         for number, packet in enumerate(sample.packets):
             marked = replace(packet, data=packet.data[:4] + number.to_bytes(2, "big") + packet.data[6:])
             pieces += packets.fragments(marked, 64)
@@ -231,7 +231,7 @@ def test_version_6_and_fragments_are_alike(tmp_path: Path, captured: Captured, s
 def test_ports_used_again_are_connections_of_their_own(
     tmp_path: Path, captured: Captured, samples: list[Sample]
 ) -> None:
-    """The same two ports, one connection after the other, and the second without its opening's end."""
+    """The same two ports, one connection after the other."""
     path = tmp_path / "again.pcap"
     chosen = samples[:4]
     sequence = []

@@ -22,7 +22,7 @@ Trace = Mapping[str, Any]
 
 
 def done(trace: Trace) -> Counter[tuple[str, ...]]:
-    """Who does what, with what, in whose message."""
+    """Counts of the visible operations, by message, side and algorithm."""
     names = [(message["from"], message["name"]) for message in trace["messages"]]
     keys = ("side", "operation", "algorithm", "parameters")
     return Counter(
@@ -48,7 +48,7 @@ def every_mode() -> list[str]:
         group = about["group"] if about["protocol"] == "tls1.3" else None
         keys = ("protocol", "key_exchange", "authentication", "mode")
         chosen.setdefault((*(about[key] for key in keys), group), offer.suite)
-    # Smaller keys are made sooner.
+    # Smaller keys are generated faster.
     smaller = {"rsa2048": "rsa1024", "dsa2048": "dsa1024", "+dh2048": "+dh1024"}
     names = "\n".join(chosen.values())
     for usual, small in smaller.items():
@@ -75,7 +75,7 @@ def test_handshakes_made_here_have_the_operations_that_are_measured(tmp_path: Pa
     in_memory.capture(suites, capture, keylog=key_log)
     traces = traced(capture, key_log, tmp_path)
     assert disagreements(traces) == {}
-    # What resumes a session made out of sight cannot be named, but in TLS 1.3, after its exchange.
+    # A resumption without its full handshake has no name, except in TLS 1.3, by its key exchange.
     nameless = ("/resumed", "/ticket")
     named = {suite for suite in suites if suite.startswith("tls1.3/") or not suite.endswith(nameless)}
     assert len(traces) == len(named)
@@ -84,7 +84,7 @@ def test_handshakes_made_here_have_the_operations_that_are_measured(tmp_path: Pa
 
 
 def test_handshakes_of_real_peers_too(captured: Captured, tmp_path: Path) -> None:
-    """Resumed by identifier and by ticket as well, their sessions having been made in the same capture."""
+    """Also resumed by identifier and by ticket; the full handshakes are in the same capture."""
     traces = traced(captured.path, captured.key_log, tmp_path)
     runnable = {offer: native.describe(offer)["stack"] for offer in {trace["suite"] for trace in traces}}
     found = [trace for trace in traces if runnable[trace["suite"]] and trace["suite"].startswith("tls")]

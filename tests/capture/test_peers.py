@@ -9,7 +9,7 @@ from capture.oracle import Captured, Observed, differences, inspect
 
 
 def matched(captured: Captured, protocol: str, *, keys: bool) -> list[tuple[dict, Observed]]:
-    """Pairs of the two accounts of each connection over one transport."""
+    """Our view and Wireshark's of each connection over one transport."""
     transport = "udp" if protocol == "dtls" else "tcp"
     ours = [one for one in captured.ours(keys=keys) if one["transport"] == transport]
     theirs = captured.theirs(protocol, keys=keys)
@@ -31,7 +31,7 @@ def test_datagrams_too(captured: Captured) -> None:
         assert one["complete"], one
         for sender in ("client", "server"):
             names = [message["name"] for message in one["messages"] if message["from"] == sender]
-            # Wireshark lists each fragment; the first of a message tells as much.
+            # Wireshark lists each fragment of a message, so only the sets of names are compared.
             theirs = [name for index, (name, _, _) in enumerate(seen.messages[sender])]
             assert set(names) == set(theirs)
         direction = {"client": "client_to_server", "server": "server_to_client"}
@@ -69,7 +69,7 @@ def test_resumption_is_seen(captured: Captured) -> None:
 
 
 def test_resumed_handshakes_are_named_after_those_that_made_their_sessions(captured: Captured) -> None:
-    """OpenSSL's ticket, session identifier, and TLS 1.3 ticket, which takes the key log to be seen."""
+    """OpenSSL's ticket, session identifier, and TLS 1.3 ticket, which is visible only with the key log."""
     resumed = [one["suite"] for one in captured.ours() if one["resumed"]]
     assert resumed == [
         "tls1.3/x25519/rsa2048/server/resumed/aes256-gcm",
@@ -140,7 +140,7 @@ def test_waits_add_up(captured: Captured) -> None:
             if message["peer_s"] is not None:
                 assert abs(message["peer_s"] + message["network_s"] - message["wait_s"]) < 1e-9
         if one["transport"] == "tcp":
-            # The shortest of a connection: none is longer than that which opened it.
+            # The shortest round trip of a connection is at most that of its opening.
             assert 0 <= one["round_trip"]["server_side_s"] <= opened_in_s[one["client"]] + 1.5e-6
             first_answer = next(message for message in one["messages"] if message["from"] == "server")
             assert first_answer["peer_s"] is not None

@@ -83,7 +83,7 @@ def test_the_wrong_order_and_the_wrong_key_are_found(shakedown, made, tmp_path):
 
 @pytest.mark.parametrize("style", STYLES)
 def test_public_styles_are_made_and_shown(shakedown, tmp_path, style):
-    # Small keys: the shapes are what is looked at.
+    # Small keys are enough to check the shapes.
     keys = "p256@p256@p256@p256" if style == "cross-signed" else "p256@p256@p256"
     done = shakedown("certs", "make", keys, "--profile", f"style-{style}", "--out", tmp_path)
     assert done.returncode == 0, done.stderr

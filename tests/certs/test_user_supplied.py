@@ -100,7 +100,7 @@ def test_a_form_is_for_certificates_that_are_made(shakedown, tmp_path, form):
     ):
         with pytest.raises(InputError, match="a certificate form is for generated certificates"):
             use()
-    # The client's are still made, and in that form.
+    # The client's certificates are still generated, in that form.
     found = in_memory.measure("wtls/rsa/mutual", 1, options=MeasureOptions(certificate_form=form, **files))
     assert found.credentials.startswith("user-supplied:")
 
@@ -128,7 +128,7 @@ def test_python_checks_them_as_the_command_does(shakedown, tmp_path):
 
 
 def test_a_password_alone_changes_no_day():
-    """It may stand in the environment for other commands."""
+    """The password may be in the environment for other commands."""
     assert options_of(MeasureOptions, {"password": "secret", "chain": None}).checked().now is None
     assert options_of(MeasureOptions, {"now": 7, "chain": "c.pem"}).checked().now == 7
     assert options_of(MeasureOptions, {"client_chain": "c.pem"}).checked().now > 1_700_000_000

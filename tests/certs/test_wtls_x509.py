@@ -14,7 +14,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def chain(tmp_path: Path, peer: Callable[[str], str]) -> Callable[..., list[str]]:
-    """`chain(root_name, extension)`: options of `measure` for a chain that was made so."""
+    """`chain(root_name, extension)`: options of `measure` for a chain with these values."""
     openssl = peer("openssl")
 
     def make(root_name: str = "/CN=Root", extension: str = "keyUsage=keyEncipherment") -> list[str]:

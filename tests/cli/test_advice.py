@@ -16,7 +16,7 @@ from shakedown.errors import with_options
 COMMANDS = dict(commands(app))
 OPTION = re.compile(r"(?P<before>[\w -]*?)[ \"(]*(?<![\w-])(?P<option>--[a-z][a-z-]*[a-z])")
 OTHERS = {"shakedown-probe"}
-"""Programs that are no commands of this one."""
+"""Names of other programs."""
 
 
 def options(command: click.Command) -> set[str]:
@@ -25,7 +25,7 @@ def options(command: click.Command) -> set[str]:
 
 
 def foreign(line: str, own: set[str]) -> list[str]:
-    """Options in an error that are none of the command's, nor of the command that stands before them."""
+    """Options in an error that belong neither to the command nor to a command named before them."""
     found = []
     for one in OPTION.finditer(line):
         words = one["before"].split()
@@ -37,7 +37,7 @@ def foreign(line: str, own: set[str]) -> list[str]:
 
 
 def starts(command: click.Command) -> list[Unit]:
-    """A command's function, and the decorators around it that take options in its place."""
+    """A command's function, and the decorators around it that read options for it."""
     found, function = [], command.callback
     while function is not None:
         path = Path(function.__code__.co_filename)
@@ -62,7 +62,7 @@ def test_no_error_of_a_command_names_an_option_that_it_lacks(name):
 
 
 def test_every_error_is_reached_by_a_command():
-    """The test above would pass if it found no errors."""
+    """Without this test, the one above would pass if it found no errors."""
     begun = [start for command in COMMANDS.values() for start in starts(command)]
     found = {(unit.module, unit.name) for start in begun for unit in reached(start)}
     raising = {

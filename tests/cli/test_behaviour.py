@@ -74,7 +74,7 @@ def test_json_alone_goes_to_standard_output(fake, capsys):
 def test_options_reach_the_core(fake, capsys, tmp_path):
     capture, keys = tmp_path / "a.pcap", tmp_path / "a.keys"
     arguments = ["--seed", "5", "--now", "2026-01-31", "--tickets", "0", "--pcap", capture, "--keylog", keys]
-    # Without it a noisy machine is asked for more.
+    # Without --repeat, more repetitions are made on a noisy machine.
     arguments += ["--repeat", "30"]
     assert exit_status(["measure", "tls1.2/psk", *map(str, arguments)]) == 0
     options = {"seed": 5, "now": 1769817600, "tickets": 0}
@@ -124,7 +124,7 @@ def test_tables_name_bytes_round_trips_and_both_sides(fake, capsys):
 
 
 NOTES = ("wake and tail", "energy of", "±", "≈", "modelled: utilisation")
-"""How lines begin that a terminal folds between words."""
+"""Beginnings of lines that a terminal folds between words."""
 
 
 @pytest.mark.parametrize("width", [76, 200])
@@ -162,13 +162,13 @@ def test_tables_lose_nothing_on_narrow_screens(fake, width):
     )
     known = joules["value"].drop_nulls().to_list()
     assert len(known) >= len(fakecore.KNOWN)
-    # As many digits as their ranges carry.
+    # Energies have as many digits as their ranges justify.
     assert all(f"≈ {energy(float(f'{found:.2g}'))}" in energies for found in known)
 
 
 @pytest.mark.parametrize("width", [80, 200])
 def test_many_bearers_and_rates_take_several_tables(width):
-    """Bearers that no screen has columns for are all shown; of rates, some, and how many are not."""
+    """All bearers are shown, in several tables; some rates are shown, and the others are counted."""
     from shakedown.reporting.terminal.modelled import MAX_RATES, predicted_tables
 
     one = real.measurement("tls1.2/psk")

@@ -28,7 +28,7 @@ def test_suites_complete_part_by_part():
     assert completed("shakedown measure tls1.") == ["tls1.0/", "tls1.1/", "tls1.2/", "tls1.3/"]
     assert "tls1.3/x25519mlkem768/" in completed("shakedown measure tls1.3/x25")
     assert "tls1.3/x25519/mldsa65/" in completed("shakedown measure tls1.3/x25519/mld")
-    # Not in the list of suites, which holds one of each kind.
+    # The list of suites does not have these; it has one suite of each kind.
     mldsa = completed("shakedown measure tls1.3/x448/mldsa6")
     assert {"tls1.3/x448/mldsa65/server", "tls1.3/x448/mldsa65/mutual"} < set(mldsa)
     assert "tls1.3/x448/mldsa65/mutual" in completed("shakedown measure tls1.3/x448/mldsa65/m")
@@ -73,5 +73,5 @@ def test_the_shells_get_their_scripts(shell):
     "words", ["shakedown predct tls1.3/", "shakedown $(x) ", "shakedown devices nosuch "]
 )
 def test_what_no_command_has_completes_to_nothing_quietly(words):
-    """The shells show what a completion prints on standard error, in the midst of the line."""
+    """Shells would show a completion's standard error in the middle of the line."""
     assert [one for one in completed(words) if one.startswith("tls")] == []

@@ -85,15 +85,15 @@ BASES: dict[str, tuple[str, ...]] = {
     "bearer run": ("nowhere", "--", "true"),
     "bearer measure": ("127.0.0.1:1", "--seconds", "0.5", "--out", "b.toml"),
 }
-"""A quick use of each command that works, but for those on the network."""
+"""Arguments with which each command succeeds quickly, except commands on the network."""
 
 NOT_HERE = ("serve", "explore", "eap peer", "eap serve", "aka hss", "aka sgsn", "devices measure")
 FAILS_HERE = ("load", "bearer", "aka")
-"""Commands whose base is no success: no process listens, or what they need is not there."""
+"""Commands that fail with their base: no process listens, or a requirement is missing."""
 
 
 def wrong(parameter: click.Parameter) -> tuple[str, ...]:
-    """What is not meant for a parameter."""
+    """Values that are wrong for a parameter."""
     name = (parameter.name or "").lower()
     if isinstance(parameter.type, click.Path):
         out = any(word in name for word in ("out", "pcap", "csv")) or name == "traces"
@@ -118,7 +118,7 @@ def cases() -> list[Any]:
 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the bases read."""
+    """The files that the commands in `BASES` read."""
     folder = tmp_path_factory.mktemp("inputs")
     in_memory.capture([SUITE], folder / "c.pcap")
     (folder / "e.toml").write_text(f'suites = ["{SUITE}"]\nrepeat = 1\n')
@@ -148,7 +148,7 @@ def test_what_it_is_not_made_for(inputs, tmp_path, monkeypatch, capfd, name, par
     wrong_answers: list[str] = []
     for value in wrong(parameter):
         if value == "/dev/zero" and parameter.name == "traces" and name != "predict":
-            continue  # half a gigabyte is read before it is too much, and the reader is the same
+            continue  # the reader is the same, and reads half a gigabyte before it refuses
         base = list(BASES[name])
         if isinstance(parameter, click.Option):
             option = max(parameter.opts, key=len)

@@ -78,7 +78,7 @@ def test_a_disk_that_fills_up_keeps_what_there_is(fake, capsys, experiment, tmp_
 
     def full(descriptor: int) -> None:
         written.append(descriptor)
-        # The manifest takes two flushes, file and folder, the list of parts one; the first part three.
+        # The manifest needs two fsync calls (file and folder), the list of parts one, the first part three.
         if len(written) > 7:
             raise OSError(errno.ENOSPC, "No space left on device")
         fsync(descriptor)
@@ -151,7 +151,7 @@ def test_a_full_disk_behind_standard_output():
 
 
 def test_what_the_core_could_not_write_is_named(fake, capsys, monkeypatch):
-    """Its errors of the system have a path, not a name."""
+    """The core's system errors have a `Path`, not a string, as the file name."""
 
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device", Path("/disk/key.pem"))

@@ -19,7 +19,7 @@ def test_a_bearer_states_what_is_assumed_of_its_set_up(capsys):
 
 
 def test_columns_of_messages_select_the_table_of_messages(capsys):
-    """Named without --messages, of one suite or several; what both tables have selects no other table."""
+    """Also without --messages, for one suite or several; columns of both tables keep the table of suites."""
     for words, head in (
         (["tls1.2/psk", "--columns", "message,client_us"], "message,client_us"),
         (["tls1.2/psk", "tls1.3/psk", "--columns", "message", "--sort", "-server_us"], "message"),
@@ -51,7 +51,7 @@ def test_a_noisy_mean_stands_with_its_interval():
     ],
 )
 def test_a_prediction_for_a_device_shows_its_energy(arguments, capsys, monkeypatch):
-    """What decides between suites stays beside long names and several bearers."""
+    """The columns that decide between suites fit beside long names and several bearers."""
     monkeypatch.setenv("COLUMNS", "80")
     assert exit_status(["predict", *arguments, "--device", "cortex-m4"]) == 0
     _, heading, *rows = capsys.readouterr().out.partition("≈ in part")[0].splitlines()

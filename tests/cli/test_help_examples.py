@@ -16,7 +16,7 @@ from shakedown.cli import app
 
 ROOT = Path(__file__).parents[2]
 WAIT_FOR_PEERS = ("serve", "load", "explore", "eap", "aka hss", "aka sgsn", "aka mobile", "bearer measure")
-"""Examples that need a server or a client: `load` is run against `serve`, the others are read only."""
+"""Examples that need a server or a client: `load` is run against `serve`, the others are only parsed."""
 LONG = (
     "run",
     "reproduce",
@@ -28,7 +28,7 @@ LONG = (
     "compare",
     "check",
 )
-"""Examples that take long, or files of other programs: they are read only."""
+"""Examples that run long, or need files of other programs: they are only parsed."""
 
 
 def commands(group: click.Group, path: str = "") -> Iterator[tuple[str, click.Command]]:

@@ -189,7 +189,7 @@ def test_interrupted_the_array_is_closed(capture, tmp_path):
     with told.open("wb") as output:
         command = [sys.executable, "-u", "-m", "shakedown", "inspect", "--json", str(pipe)]
         reader = subprocess.Popen(command, stdout=output, stderr=subprocess.PIPE)
-        # More than are kept for a while after their end.
+        # More connections than `inspect` keeps after their end.
         some = repeated(capture, 3000)
         with pipe.open("wb", buffering=0) as file:
             file.write(some)

@@ -85,7 +85,7 @@ def test_a_second_ctrl_c_while_the_first_is_told_says_no_more():
 
 
 def test_ctrl_c_at_the_end_of_an_object_is_not_lost():
-    """Python ignores what is raised there, and the command would go on."""
+    """Python ignores exceptions in `__del__`, and the command would continue."""
     code = (
         "import os, signal, time, shakedown.cli as cli\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
@@ -105,7 +105,7 @@ def test_ctrl_c_at_the_end_of_an_object_is_not_lost():
 
 
 def test_waiting_for_a_pipe_hears_ctrl_c_also_with_tables(tmp_path):
-    """polars would have the system go on with what waits, and Python not hear of the signal."""
+    """polars would let the system restart the waiting call, and Python would not see the signal."""
     os.mkfifo(tmp_path / "pipe")
     code = (
         "import os, signal, sys, threading\n"
@@ -122,7 +122,7 @@ def test_waiting_for_a_pipe_hears_ctrl_c_also_with_tables(tmp_path):
 
 
 def test_a_server_reports_what_it_did_however_signals_come():
-    """One right after it said that it serves, and a second one while it says what it did."""
+    """One signal comes right after the announcement, a second one while the tally is printed."""
     code = (
         "import os, signal\n"
         "import shakedown.cli as cli, shakedown.cli.eap as eap\n"
@@ -152,7 +152,7 @@ def test_a_simulation_hears_ctrl_c(rates):
     begun_s = 2.0 * ended_after_s([*command, "1"])
     command.append("10000000")
     with running(command) as process:
-        # By the processor's time, for on a busy machine a program may take long to begin.
+        # CPU time is compared, because a program may start slowly on a busy machine.
         while worked_s(process) < begun_s:
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)
@@ -214,7 +214,7 @@ def opened(process: subprocess.Popen[str]) -> set[Path]:
 
 
 def threads(process: subprocess.Popen[str]) -> set[tuple[str, str]]:
-    """The names of a process's threads, and what each does: "S", it waits."""
+    """The names of a process's threads and their states ("S": sleeping)."""
     found = set()
     for thread in Path(f"/proc/{process.pid}/task").glob("*/stat"):
         with suppress(OSError):
@@ -224,7 +224,7 @@ def threads(process: subprocess.Popen[str]) -> set[tuple[str, str]]:
 
 
 def test_checking_a_bearer_hears_ctrl_c():
-    """Nearly all of its time is waiting."""
+    """The check spends nearly all of its time waiting."""
     command = [*COMMAND, "bearer", "check", "gprs", "lte", "--seconds", "600"]
     with running(command) as process:
         while ("bearer", "S") not in threads(process):
@@ -250,7 +250,7 @@ def test_a_cluster_that_begins_works_or_ends_hears_ctrl_c(tmp_path, seed):
         [*command, "--no-report"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, process_group=0
     )
     try:
-        # The first thread beside the main one is Dask's, or waits for it.
+        # Wait until the process group has a second process.
         while len(of_group(process.pid)) < 2 and process.poll() is None:
             time.sleep(0.005)
         time.sleep(random.Random(seed).uniform(0.0, 1.5 * seed))

@@ -111,10 +111,9 @@ def test_impossible_suites(shakedown, suite, words):
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_a_run_that_is_stopped_keeps_what_was_measured(tmp_path, sent):
-    """The third suite would take for ever; the first two are there after Ctrl-C, or what `timeout` sends.
+    """The third suite would run for ever; the first two are kept after SIGINT or SIGTERM.
 
-    Its first repetition may come late on a busy machine: the run is stopped once the second part is
-    there, and is interrupted between repetitions, however long one takes.
+    On a busy machine its first repetition may come late, so the signal is sent only after that.
     """
     experiment = written(
         tmp_path,
@@ -130,7 +129,6 @@ def test_a_run_that_is_stopped_keeps_what_was_measured(tmp_path, sent):
         env={**os.environ, "COLUMNS": "120"},
     )
     try:
-        # Printed by the third suite's first repetition, so that the signal comes in the middle of measuring.
         assert process.stdout is not None
         assert process.stdout.readline() == "third\n", process.communicate()
         process.send_signal(sent)
@@ -183,7 +181,7 @@ def test_what_was_measured_survives_the_disk(shakedown, tmp_path):
         for side in SIDES:
             assert row[f"{side}_us"] == one["handshake"][f"{side}_us"]["mean"]
         assert (row["suite"], row["bytes"]) == (one["suite"], one["bytes"]["total"])
-    # Every repetition is kept, though not printed unasked.
+    # Every repetition is saved, though printed only on request.
     samples = loaded.table.filter(quantity="handshake.time", statistic="median")["samples"]
     assert "samples" not in printed[0]["handshake"]["client_us"]
     assert samples.len() == 4

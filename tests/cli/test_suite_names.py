@@ -74,7 +74,7 @@ def test_what_was_meant(written, suite):
 
 
 def test_openssls_names_and_ianas_mean_the_same():
-    """Against OpenSSL's own list of both: where either means a suite, the other means the same."""
+    """OpenSSL lists pairs of both names: if one of a pair names a suite, the other names the same suite."""
     openssl = shutil.which("openssl")
     if openssl is None:
         pytest.skip("no openssl here")

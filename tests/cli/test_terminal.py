@@ -77,7 +77,7 @@ CSI = re.compile(r"\x1b\[[0-9;?]*([A-Za-z])")
 
 
 class Terminal:
-    """What a command put on a terminal: each piece that it drew, and the lines that were left."""
+    """A command's output on a terminal: each piece that it drew, and the lines that remain."""
 
     def __init__(self, text: str) -> None:
         self.drawn: list[str] = []
@@ -230,7 +230,7 @@ ENDED = {
 
 @pytest.mark.parametrize("name", ENDED)
 def test_ctrl_c_leaves_no_trace_in_a_line(name, room):
-    """The terminal prints ^C where the next line begins, which would not fit any more."""
+    """The terminal prints ^C at the start of the next line, so that this line would no longer fit."""
     words, last = ENDED[name]
     with terminal(words, room) as (running, ours):
         text = os.read(ours, 1 << 16)

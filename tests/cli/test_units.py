@@ -10,7 +10,7 @@ from shakedown.cli import app, exit_status
 from shakedown.cli._types import Duration
 
 DURATION_WORDS = ("seconds", "minutes", "timeout", "duration", "time", "within", "gap", "linger")
-"""Words of which an option's name is made whose value is a time."""
+"""Words in the names of options whose value is a time."""
 
 
 def options() -> list[tuple[str, click.Option]]:

@@ -103,7 +103,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def torn(monkeypatch):
-    """Cells that were folded and are no prose, and lines that are too wide."""
+    """Collects folded cells that are not prose, and lines that are too wide."""
     found = []
     drawn, headed = listing.Layout.lines, listing.Layout.heading
 

@@ -80,7 +80,7 @@ def test_a_slower_primitive_is_named_where_it_exceeds_what_runs_differ_by(measur
     assert row.change == pytest.approx(0.3, abs=0.05)
     assert row.lower < row.change < row.upper
     assert "server sign rsa rsa2048 in ServerKeyExchange" in markdown(found, [row])
-    # Within the floor it is no difference.
+    # A change below the floor is no difference.
     small = runs(slower(measured, "sign", 1.02))
     assert different(compare_folders(before, small, rules=FLOOR)) == []
 
@@ -96,7 +96,7 @@ def test_ten_runs_of_each_need_no_floor(measured):
 
 
 def test_a_run_counts_once(tmp_path):
-    """As where a link to the latest run lies beside the runs."""
+    """A link to one of the runs, such as the latest, is refused."""
     experiment = written(tmp_path, 'suites = ["tls1.2/psk"]\nrepeat = 1\n')
     for name in ("1", "2"):
         assert exit_status(["run", str(experiment), "--out", str(tmp_path / "runs" / name)]) == 0
@@ -107,7 +107,7 @@ def test_a_run_counts_once(tmp_path):
 
 
 def test_foreign_names_stay_text_in_markdown(measured):
-    """What a pull request shows may come from a folder that anybody wrote."""
+    """The names in a pull request may come from a folder that an untrusted user wrote."""
     stack = msgspec.structs.replace(measured.client_stack, name="`</a>|\n![](x)\x1b[2J")
     both = runs(msgspec.structs.replace(measured, client_stack=stack))
     found = compare_folders(both, both, rules=Method())
@@ -137,7 +137,7 @@ def test_suites_are_matched_by_name_and_those_of_one_side_are_listed(measured):
     ]
     assert lacking(found) == lines
     assert all(line in markdown(found, []) for line in lines)
-    # A suite that is gone keeps no limit; one that is new has none.
+    # A limit fails for a suite that is gone; it does not apply to a new one.
     assert failures([gate("bytes > 0%")], found.rows) == [
         "bytes > 0%: tls1.2/psk (openssl): no such figure could be compared (only before)"
     ]
@@ -192,14 +192,14 @@ def test_gates_fail_by_what_is_shown_to_differ(measured):
     assert len(failures([gate("operation > 20%")], rows)) == 1
     kept = ("operation > 50%", "server > 2%", "bytes > 0%", "memory > 0%")
     assert failures([gate(text) for text in kept], rows) == []
-    # Nothing counted instructions: a gate on them is not kept by silence.
+    # No instructions were counted, so a gate on them fails.
     assert failures([gate("server.instructions > 0.2%")], rows) == [
         f"server.instructions > 0.2%: {SUITE} (openssl): no such figure could be compared"
     ]
 
 
 def test_the_encoding_of_a_signature_is_no_difference():
-    """A DSA signature is one or two bytes shorter than another, of a message of a few dozen bytes."""
+    """DSA signatures differ in length by one or two bytes, in a message of a few dozen bytes."""
     suite = "tls1.0/dhe_dss+dh512/dsa1024/mutual"
     found = in_memory.measure(suite, 1)
 
@@ -228,7 +228,7 @@ def test_what_is_no_gate_is_refused(text):
 
 
 def test_two_suites_in_turn(capsys):
-    """Their bytes differ by what their certificates' keys and signatures do; four blocks decide no time."""
+    """The bytes differ by keys and signatures of certificates; four blocks are too few to compare times."""
     pair = ["compare", "--pair", "tls1.3/x25519/p256/server", "tls1.3/x25519/ed25519/server --repeat 3"]
     assert exit_status([*pair, "--blocks", "4", "--json", "--fail-if", "server > 1000%"]) == 1
     out, err = capsys.readouterr()

@@ -37,7 +37,7 @@ def measured():
 
 
 def test_counts_are_the_same_in_every_run(measured, monkeypatch):
-    """Also from another shell, whose PATH has another length."""
+    """Also with a PATH of another length."""
     monkeypatch.setenv("PATH", f"{os.environ['PATH']}:/{'a' * 1001}")
     again = counted.count_instructions(SUITE, {"tickets": 2})
     assert again == measured.instructions
@@ -49,7 +49,7 @@ def test_counts_are_the_same_in_every_run(measured, monkeypatch):
     [("measure", SUITE, "--repeat", "2", "--counter", "instructions"), ("check", "--record", SUITE)],
 )
 def test_what_ends_the_command_ends_valgrind(arguments, tmp_path):
-    """CI systems cancel a job by SIGTERM; what is left would count on, and leave its folder."""
+    """CI systems cancel a job by SIGTERM; otherwise valgrind would run on and leave its folder."""
     begun, folder = tmp_path / "begun", tmp_path / "temporary"
     folder.mkdir()
     os.mkfifo(begun)
@@ -99,7 +99,7 @@ def test_counts_add_up_to_what_the_thread_executed(measured):
             for message, one in zip(measured.messages, counts.messages, strict=True)
         )
         operations = sum(one.instructions for one in counts.operations if one.side == side)
-        # Medians of parts, and a remainder that belongs to no message.
+        # The parts are medians, and an unattributed part belongs to no message.
         assert 0.95 * total < messages < 1.001 * total
         assert 0.5 * total < operations < total
     assert counts.client.max - counts.client.min < 0.003 * counts.client.median
@@ -133,7 +133,7 @@ def test_a_table_with_counts_names_the_operations_and_fits_the_screen(measured):
 
 
 def test_public_key_work_has_the_counts_of_its_kind(measured):
-    """X25519's ladder is one program whatever the key: both sides derive in as many instructions."""
+    """X25519's ladder does not depend on the key: both sides need the same number of instructions."""
     derived = {
         one.side: one.instructions for one in measured.instructions.operations if one.operation == "derive"
     }
@@ -161,7 +161,7 @@ def test_one_per_cent_of_one_primitive_is_named_by_its_count(measured):
 
 
 def test_counts_without_a_seed_are_compared_as_times_are(measured):
-    """rustls draws from the system: its counts vary from run to run."""
+    """rustls uses the system's random numbers, so its counts vary from run to run."""
     both = counted_runs(measured, seed=None)
     rows = compare_folders(both, both, rules=Method()).rows
     reasons = {(row.verdict, row.reason) for row in rows if row.quantity == "instructions"}
@@ -175,7 +175,7 @@ def test_without_valgrind_one_line_says_so(monkeypatch, capsys):
 
 
 def limits(measured, factor=1.0):
-    """A budget of what was counted, `factor` times as many instructions found now."""
+    """A budget from the counts, with instruction limits `factor` times lower."""
     counts = measured.instructions
     return Budget(
         suite=SUITE,
@@ -186,7 +186,7 @@ def limits(measured, factor=1.0):
 
 
 def test_two_per_mille_of_instructions_are_caught(measured):
-    """Limits of what 0.2 % less would have been; a budget of the same build is kept."""
+    """Limits from 0.2 % lower counts are exceeded; a budget of the same build is kept."""
     kept = check_budgets([limits(measured)])
     assert [one.verdict for one in kept] == ["kept"] * 3
     caught = check_budgets([limits(measured, factor=1.002)])
@@ -243,13 +243,13 @@ def test_what_ci_systems_read():
     assert messages[0] == "exceeded: limit 1,000, found 1,134 (+13.4 %)"
     head, table, notes = (part.splitlines() for part in markdown([FAILED, unknown]).split("\n\n"))
     assert head == ["**2 of 2 limits exceeded**"]
-    # Each row has the cells of the heading, and a reason is one line, whatever it holds.
+    # Each row has as many cells as the heading; a reason is one line, whatever its characters.
     assert {line.replace("\\|", "").count("|") for line in table} == {7}
     assert notes == [f"- {SUITE}, bytes: a \\| b c"]
 
 
 def test_limits_of_one_suite_in_several_places_have_names_of_their_own():
-    """A CI system keeps one result of each name. Names of profiles may hold what XML does not allow."""
+    """A CI system keeps one result per name. Profile names may contain characters that XML does not allow."""
     ready = msgspec.structs.replace(FAILED, quantity="ready_s", place="esp32 nb-iot")
     checked = [FAILED, ready, msgspec.structs.replace(ready, place="./\x07\ud800.toml lte")]
     checked.append(msgspec.structs.replace(FAILED, stacks="rustls"))

@@ -20,7 +20,7 @@ FULL_S, SLOW_S = 1.0, 1.5
 
 @pytest.fixture
 def readings(monkeypatch):
-    """Conditions whose readings are numbered, by the worker that made them; and the loop's next times."""
+    """A condition whose readings are (worker, number); and the loop's next times."""
     numbers, workers = count(), count()
     loops_s: list[float] = []
 
@@ -51,12 +51,12 @@ def read_in(blocks):
 
 def test_rounds_are_measured_until_enough_are_at_full_speed(readings):
     condition, loops_s = readings
-    # One slow loop of the first and third round, at their beginning and their end.
+    # One slow loop at the beginning of the first round, and one at the end of the third.
     loops_s += [SLOW_S, *[FULL_S] * ROUND, *[FULL_S] * SAMPLES, *[FULL_S] * ROUND, SLOW_S]
     blocks, reason = measured_blocks(condition, condition, 1, lambda done, label: None)
     assert reason is None
     assert read_in(blocks) == [n for n in range((ROUNDS + 2) * ROUND) if n // ROUND not in (0, 2)]
-    # One build as both conditions has a process for each.
+    # The same build in both conditions still has a process for each.
     assert [{worker for worker, _ in side} for side in (blocks[0].before, blocks[0].after)] == [{0}, {1}]
 
 

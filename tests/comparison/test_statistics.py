@@ -21,7 +21,7 @@ from shakedown.comparison.statistics import (
 @pytest.mark.parametrize(("n", "critical"), [(6, 0), (8, 3), (10, 8), (12, 13), (16, 29), (20, 52), (25, 89)])
 def test_signed_ranks_are_significant_where_the_tables_say(n, critical):
     def lower(negative_sum):
-        """Of differences with ranks 1 … n, the fewest negative ones with this sum."""
+        """The lower bound for ranks 1 … n of which the fewest possible are negative with this sum."""
         signs = np.ones(n)
         for rank in range(n, 0, -1):
             if rank <= negative_sum:
@@ -38,7 +38,7 @@ def test_signed_ranks_are_significant_where_the_tables_say(n, critical):
 )
 def test_rank_sums_are_significant_where_the_tables_say(n, m, critical):
     def lower(inversions):
-        """Of the interval of groups that would be apart but for so many pairs in the wrong order."""
+        """The lower bound for two groups that are separate except for this many pairs in the wrong order."""
         after = np.arange(100.0, 100.0 + m)
         before = np.arange(float(n))
         place = n - 1
@@ -84,12 +84,12 @@ def test_fewer_readings_than_are_needed_bound_nothing():
 
 @pytest.mark.parametrize("draw", [simulated_pairs, simulated_runs])
 def test_a_build_compared_with_itself_raises_few_alarms(draw):
-    """The promise is one figure in a hundred; the intervals hold together in 95 of 100 comparisons."""
+    """The documented rate is one alarm in 100 figures; all intervals hold in 95 of 100 comparisons."""
     random = np.random.default_rng(20_260_101)
     seen = tally([draw(random, noise=0.02) for _ in range(40)])
     assert seen.times > 1_500
     assert seen.alarms <= 0.01 * seen.times
-    # Of 40 draws at 5 %, 7 or more come once in 300 such tests.
+    # At 5 %, 7 or more of 40 draws raise an alarm once in 300 such tests.
     assert seen.alarmed <= 6
 
 
@@ -113,7 +113,7 @@ def test_what_is_the_same_is_equivalent_only_where_that_is_known():
 
 
 def test_verdict_change_and_interval_of_a_row_agree():
-    """At the margin itself too, where an estimate is within it by chance and its interval is not."""
+    """Also at the margin itself, where an estimate may be within it by chance but its interval is not."""
     random = np.random.default_rng(20_260_104)
     rows = [row for _ in range(20) for row in simulated_pairs(random, noise=0.003, slower=1.01).rows]
     for row in rows:

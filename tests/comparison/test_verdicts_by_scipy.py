@@ -28,12 +28,12 @@ TIMES = ["handshake.time", "message.generate", "message.process", "operation.tim
 KEY = ["side", "sender", "message", "operation", "algorithm", "parameters"]
 AT_LEAST_US = 1.0
 NOISE = {"client": 0.03, "server": 0.002}
-"""Of the medians of two runs: a margin of 1 % is undecided where it is 3 %."""
+"""Noise of the runs' medians: a margin of 1 % is undecided where the noise is 3 %."""
 STEP = 1e-9
 
 
 def runs(folder: Path, random: np.random.Generator, slower: float) -> Path:
-    """Runs of one build, and of one whose signature is slower; medians have the noise of their side."""
+    """Writes runs whose signatures take `slower` times as long; medians have the noise of their side."""
     table = table_of(SUITE)
     is_time = pl.col("quantity").is_in(TIMES) & (pl.col("statistic") == "median")
     for number in range(RUNS):
@@ -49,7 +49,7 @@ def runs(folder: Path, random: np.random.Generator, slower: float) -> Path:
 
 
 class Verdict(NamedTuple):
-    """Of a time: the verdict, and the logarithms of both conditions' runs."""
+    """The verdict on a time, and the logarithms of both conditions' runs."""
 
     verdict: str
     before: np.ndarray
@@ -87,7 +87,7 @@ def verdicts(before: Path, after: Path, margin: float) -> dict[tuple[object, ...
 
 
 def name(key: tuple[object, ...]) -> tuple[object, ...]:
-    """Side, message and operation, as a row of `compare` names them but for their numbers."""
+    """Side, message and operation, as a row of `compare` names them, without the position."""
     side, sender, message, *operation, _ = key
     return side, sender, message, " ".join(str(one) for one in operation if one)
 

@@ -17,7 +17,7 @@ NAMES = [str(path.relative_to(ROOT)) for path in DOCUMENTS]
 
 
 def disagreement(document: Path, folder: Path) -> str | None:
-    """Runs a document's commands in a folder; says which of them printed something else than the document."""
+    """Runs a document's commands in a folder; returns the first that differs from the document."""
     for block in blocks(document, "console"):
         for example in examples(block):
             if example.command.startswith(docs_examples.NOT_RUN):

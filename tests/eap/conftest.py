@@ -24,14 +24,14 @@ class Site:
     client: Path
 
     def peer(self) -> tuple[str, ...]:
-        """What the peer presents and trusts, as options."""
+        """The peer's chain, key and trusted root, as options."""
         return (
             *("--chain", str(self.client / "chain.pem"), "--key", str(self.client / "key.pem")),
             *("--ca", str(self.server / "ca.pem")),
         )
 
     def authenticator(self) -> tuple[str, ...]:
-        """What the server presents and trusts, as options."""
+        """The server's chain, key and trusted root, as options."""
         return (
             *("--chain", str(self.server / "chain.pem"), "--key", str(self.server / "key.pem")),
             *("--ca", str(self.client / "ca.pem")),

@@ -99,7 +99,7 @@ server default {{
 
 @dataclass
 class FreeRadius:
-    """A server that runs."""
+    """A running server."""
 
     port: int
     folder: Path

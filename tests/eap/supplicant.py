@@ -23,15 +23,15 @@ network={{
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the log of eapol_test says."""
+    """The log and exit status of eapol_test."""
 
     log: str
     status: int
 
     @property
     def resumed(self) -> list[bool]:
-        """Of each authentication."""
-        # With TLS 1.3 it says so twice, before and after the ticket.
+        """Whether each authentication resumed a session."""
+        # With TLS 1.3 the log states it twice, before and after the ticket.
         rounds = re.split(r"EAP: EAP entering state SUCCESS", self.log)[:-1]
         found = [re.findall(r"Handshake finished - resumed=([01])", one) for one in rounds]
         return [one[-1] == "1" for one in found if one]
@@ -64,7 +64,7 @@ def eapol_test(
     fragment: int = 1398,
     wait_s: int = 120,
 ) -> Outcome:
-    """One authentication, and as many by resumption as are wanted."""
+    """Runs one authentication, then `again` resumed ones."""
     configuration = folder / "eapol_test.conf"
     configuration.write_text(
         CONFIGURATION.format(

@@ -41,8 +41,8 @@ def test_round_trips_and_bytes_follow_from_flights(shakedown, long_site, size):
         whole = exchange(shakedown, long_site, port, 3000)
     # With fragments of any length each flight is one packet, of the server's up to the access point's MTU.
     assert found["round_trips"] == found["fragments"]
-    # Beyond the TLS bytes, which are the same but for signatures' lengths, each further fragment costs two
-    # EAP-TLS headers (its own and its acknowledgement's), and the first of several a length.
+    # The TLS bytes are the same except for signatures' lengths. Each further fragment costs two EAP-TLS
+    # headers (its own and its acknowledgement's); the first of several also has a length field.
     further = found["round_trips"] - whole["round_trips"]
     assert further > 0 or size == max(SIZES)
     cost = further * 2 * EAP_HEADER_BYTES
@@ -54,7 +54,7 @@ def test_round_trips_and_bytes_follow_from_flights(shakedown, long_site, size):
 def test_freeradius_and_eapol_test_take_as_many(peer, shakedown, long_site, tmp_path, size):
     peer("freeradius")
     peer("eapol_test")
-    # FreeRADIUS writes the length into every fragment, inside of what it calls a fragment's size.
+    # FreeRADIUS writes the length field into every fragment and counts it in the fragment's size.
     theirs = {"fragment": size + LENGTH_BYTES, "cache": False}
     with freeradius(tmp_path / "radius", long_site.server, long_site.client / "ca.pem", **theirs) as radius:
         ours_with_theirs = exchange(shakedown, long_site, radius.port, size)["round_trips"]

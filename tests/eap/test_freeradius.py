@@ -18,7 +18,7 @@ def test_a_peer_authenticates(authenticate, radius, suite):
     found = authenticate(radius, suite)
     assert (found["kind"], found["completed"], found["failed"], found["resumed"]) == ("live", 1, {}, 0)
     assert found["suite"].endswith("/mutual")
-    # The server's flight fits one fragment, and so does the peer's: identity, hello, flight, acknowledgement.
+    # Each flight fits one fragment: the peer sends identity, hello, flight and acknowledgement.
     assert found["round_trips"] == 4
     assert len(found["msk_sha256"]) == 64
     assert found["eap_bytes"] < found["radius_bytes"]
@@ -55,7 +55,7 @@ def test_a_server_of_another_authority_is_refused_with_an_alert(shakedown, radiu
     )  # fmt: skip
     assert done.returncode == 1
     (found,) = json.loads(done.stdout)
-    # The names are alike and the keys are not: what the alert says of that is OpenSSL's choice.
+    # The names are equal, the keys are not; OpenSSL chooses the alert.
     (cause,) = found["failed"]
     assert cause in ("tls_unknown_ca", "tls_decrypt_error", "tls_bad_certificate")
     (line,) = done.stderr.splitlines()
@@ -64,7 +64,7 @@ def test_a_server_of_another_authority_is_refused_with_an_alert(shakedown, radiu
 
 @pytest.mark.parametrize("suite", SUITES)
 def test_fragments_of_a_few_bytes_arrive(authenticate, radius, suite):
-    # Some 1,000 bytes of the peer's own: as many round trips as FreeRADIUS puts up with, less a few.
+    # The peer sends about 1,000 bytes, in nearly as many round trips as FreeRADIUS accepts.
     found = authenticate(radius, suite, "--fragment", "40")
     assert (found["completed"], found["failed"]) == (1, {})
     assert 20 < found["round_trips"] <= 50

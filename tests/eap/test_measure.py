@@ -24,7 +24,7 @@ def measure(shakedown):
 
 
 def flights(one: dict) -> list[tuple[str, float]]:
-    """Senders in turn and what they send at a time."""
+    """The sender and the bytes of each flight, in order."""
     found: list[tuple[str, float]] = []
     for message in one["messages"]:
         before = found.pop()[1] if found and found[-1][0] == message["from"] else 0.0
@@ -64,7 +64,7 @@ def test_round_trips_and_fragments_are_those_of_arithmetic_and_of_radius(shakedo
 
 @pytest.mark.parametrize("suite", [SUITES[1], "tls1.3/x25519/ed25519/mutual"])
 def test_a_server_that_can_resume_sends_one_ticket_more_which_tickets_1_counts(shakedown, measure, suite):
-    """A live server leaves a ticket unless told not to; `measure` leaves one where it is asked for one."""
+    """A live server sends a ticket unless --no-resume is given; `measure` sends one only with --tickets."""
     live = {}
     for options in ((), ("--no-resume",)):
         with serving(suite, *options) as port:
@@ -75,7 +75,7 @@ def test_a_server_that_can_resume_sends_one_ticket_more_which_tickets_1_counts(s
     without, ticket = (measure(suite, "--carrier", "eap", *options) for options in ((), ("--tickets", "1")))
     names = [[one["name"] for one in found["messages"]] for found in (without, ticket)]
     assert [one.count("NewSessionTicket") for one in names] == [0, 1]
-    # Signatures of P-256 have a byte more or less; a network is offered fewer schemes.
+    # Signatures of P-256 have a byte more or less; over a network fewer schemes are offered.
     for found, run in ((without, live["--no-resume",]), (ticket, live[()])):
         assert run["eap_bytes"] == pytest.approx(found["eap"]["eap_bytes"], abs=24)
         assert run["fragments"] == found["eap"]["fragments"]
@@ -88,7 +88,7 @@ def test_within_eap_there_are_no_middleboxes_and_the_operations_are_the_same(mea
         measure(SUITES[1], *options) for options in (("--server-software", "none"), ("--carrier", "eap"))
     )
     assert (bare["carrier"], "eap" in bare) == ("bare", False)
-    # No session ID in either Hello, and no ChangeCipherSpec of six bytes, which is no message of ours.
+    # Inside EAP, Hellos have no session ID, and no ChangeCipherSpec (six bytes) is sent.
     difference = bare["bytes"]["total"] - inside["bytes"]["total"]
     assert difference == pytest.approx(2 * model.SESSION_ID_BYTES + 2 * 6, abs=8)
     names = [

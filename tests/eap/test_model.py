@@ -25,7 +25,7 @@ SLACK = {P256: 8, TLS12: 16, MLDSA44: 0, LONG: 0}
 
 
 FREERADIUS_ROUNDS = 50
-"""Rounds behind the first request after which FreeRADIUS 3.2 gives a session up (`rlm_eap/mem.c`)."""
+"""Rounds after the first request at which FreeRADIUS 3.2 drops a session (`rlm_eap/mem.c`)."""
 
 
 def counted(shakedown, port: int, suite: str, fragment: int, *options: str) -> dict[str, int]:
@@ -79,7 +79,7 @@ def test_freeradius_takes_as_many_round_trips(peer, shakedown, tmp_path, keys, s
     theirs = {"fragment": size + model.LENGTH_BYTES, "cache": False}
     with freeradius(tmp_path / "radius", site.server, site.client / "ca.pem", **theirs) as radius:
         found = counted(shakedown, radius.port, CHAINS[keys], size, *site.peer())
-    # These certificates are not those of the traces: how much longer they are, our own server's count says.
+    # These certificates are not the traces'; our own server's count gives the difference in length.
     with serving(CHAINS[keys], *site.authenticator(), "--no-resume", "--fragment", str(size)) as port:
         ours = counted(shakedown, port, CHAINS[keys], size, *site.peer())
     trace = open_library(server_software="none")[CHAINS[keys]]

@@ -17,7 +17,7 @@ COUNT = 120
 
 
 def server(port: int) -> subprocess.Popen[str]:
-    """`eap serve` there, which has said that it listens."""
+    """Starts `eap serve` on a port and waits until it listens."""
     started = subprocess.Popen(
         [sys.executable, "-m", "shakedown", "eap", "serve", "--listen", f"127.0.0.1:{port}", *COMMON],
         stdout=subprocess.PIPE, text=True,
@@ -28,7 +28,7 @@ def server(port: int) -> subprocess.Popen[str]:
 
 
 def stopped(running: subprocess.Popen[str]) -> int:
-    """Its accepted authentications, after SIGTERM."""
+    """Sends SIGTERM and returns the number of accepted authentications."""
     running.send_signal(signal.SIGTERM)
     out, _ = running.communicate(timeout=300)
     assert running.returncode == 0

@@ -79,7 +79,7 @@ def test_our_peer_authenticates_with_generated_certificates(shakedown):
 
 
 class Lossy(threading.Thread):
-    """Between peer and server: loses the datagrams of these numbers, counted from 0 in each direction."""
+    """A relay that drops the datagrams of these numbers, counted from 0 in each direction."""
 
     def __init__(self, port: int, up: set[int], down: set[int]) -> None:
         super().__init__(daemon=True)
@@ -136,10 +136,10 @@ def test_lost_requests_and_answers_are_sent_again_and_counted_once(shakedown, up
         )  # fmt: skip
     (found,) = printed(done)
     assert (found["completed"], found["failed"]) == (1, {})
-    # A request that was sent again is one round trip, and its answer came from what the server had kept.
+    # A repeated request is one round trip; the server repeats its stored answer.
     assert found["round_trips"] == 4 == len(set(path.requests))
     repeated = len(path.requests) - len(set(path.requests))
-    # More, where a busy machine took longer than the peer waits.
+    # There are more if a busy machine took longer than the peer's timeout.
     assert repeated >= duplicates
     assert tallies == [
         "1 accepted (0 resumed), 0 rejected, 0 abandoned, 0 turned away; "

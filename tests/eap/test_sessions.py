@@ -56,7 +56,7 @@ def free_port() -> int:
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=["stopped", "killed"])
 @pytest.mark.parametrize("suite", SUITES)
 def test_a_session_made_before_a_restart_is_resumed_after_it(tmp_path, suite, how):
-    """One peer that resumes what it has, all the while: not one of its authentications is full."""
+    """One peer resumes its session throughout: none of its authentications is full."""
     state = tmp_path / "sessions.sqlite"
     port, count = free_port(), 150
     begun = threading.Event()
@@ -75,7 +75,7 @@ def test_a_session_made_before_a_restart_is_resumed_after_it(tmp_path, suite, ho
         tallies: list[str] = []
         with serving(suite, "--state", str(state), port=port, tallies=tallies):
             run = running.result(300)
-    # A server that is killed takes those with it that it had begun.
+    # A killed server loses the authentications in progress.
     lost = sum(run.failed.values())
     assert run.completed + lost == count
     assert lost == 0 or how == signal.SIGKILL
@@ -86,7 +86,7 @@ def test_a_session_made_before_a_restart_is_resumed_after_it(tmp_path, suite, ho
 
 @pytest.mark.parametrize("suite", SUITES)
 def test_a_session_is_not_resumed_by_a_server_that_trusts_another_root(site, tmp_path, suite):
-    """The state outlives a change of --ca; what those were admitted by whom it no longer admits does not."""
+    """The state file survives a change of --ca; sessions of peers that are no longer accepted do not."""
     state = ("--state", str(tmp_path / "sessions.sqlite"))
     stranger = supplied.chain(tmp_path / "other", "p256", "client")
     port, count = free_port(), 100
@@ -130,7 +130,7 @@ def test_with_state_a_ticket_names_a_session_and_without_it_holds_one(shakedown,
 
 @pytest.mark.parametrize("how", ["offered", "opened"])
 def test_a_session_of_a_clock_that_was_set_back_is_forgotten(tmp_path, how):
-    """Else it would be young again when the clock has caught up with it, whatever its age."""
+    """Otherwise the session would seem young once the clock has caught up, whatever its age."""
     now = [2_000_000]
     path = tmp_path / "sessions.sqlite"
     kept = EapSessions(path, clock=lambda: now[0])
@@ -204,7 +204,7 @@ def test_what_a_resumption_makes_is_no_younger_than_the_full_authentication_behi
 
 
 def test_a_session_made_later_than_now_is_not_resumed(tmp_path):
-    """A clock that was set back knows no session's age."""
+    """After a clock is set back, a session's age is unknown."""
     now = [1_000_000.0]
     with contextlib.closing(EapSessions(tmp_path / "s.sqlite", clock=lambda: now[0])) as sessions:
         sessions.put(b"id", b"bound", b"secret", 1_000_000)

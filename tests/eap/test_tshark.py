@@ -53,14 +53,14 @@ def test_the_nesting_is_decoded(peer, shakedown, site, tmp_path, suite):
     codes = [one["radius.code"] for one in packets]
     assert codes[::2] == [REQUEST] * (len(codes) // 2)
     assert codes[1::2] == [CHALLENGE] * (len(codes) // 2 - 1) + [ACCEPT]
-    # tshark knows the secret and checks what is built on it.
+    # tshark knows the secret and checks the authenticators.
     answers = packets[1::2]
     assert {one["radius.authenticator.valid"] for one in answers} <= {"1", "True"}
     assert {one["eap.code"] for one in packets[::2]} == {"2"}
     assert [one["eap.code"] for one in answers] == ["1"] * (len(answers) - 1) + ["3"]
     assert [one["eap.type"] for one in packets[:2]] == ["1", "13"]
     handshake = [kind for one in packets for kind in one["tls.handshake.type"].split(",") if kind]
-    # Hellos in the clear, whatever the version; TLS 1.2 shows both certificates, too.
+    # Hellos are unencrypted in every version, in TLS 1.2 both certificates are, too.
     assert handshake[:2] == ["1", "2"]
     assert handshake.count("11") == (2 if suite.startswith("tls1.2") else 0)
     assert any(one["eap.tls.reassembled.len"] for one in packets)

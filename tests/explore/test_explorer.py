@@ -101,7 +101,7 @@ def test_the_python_text_returns_the_same(explorer):
 
 
 def test_what_is_copied_is_the_whole_question_and_nothing_else():
-    """Arrivals are checked when they are simulated; the prediction's answer has the text before that."""
+    """Arrivals are checked only when simulated; the prediction's answer contains the unchecked text."""
     odd = parse_question(
         {"arrivals": ['x"); import os #'], "rate_per_s": ["1234567.25"], "resumption": ["0.1234567"]}
     )
@@ -122,7 +122,7 @@ def test_what_is_copied_is_the_whole_question_and_nothing_else():
 
 
 def test_another_bearer_reads_no_recording_and_estimates_no_message_again(explorer, monkeypatch):
-    """They take a third of an answer, and depend on neither bearer nor loss."""
+    """Both steps take a third of an answer's time, and depend on neither bearer nor loss."""
     # Threads of the very first answer may read one profile twice.
     for loss in ("0.02", "0.025"):
         assert get(explorer, "/predict", {**VIEW, "loss": loss})[0] == 200
@@ -202,7 +202,7 @@ def test_each_handshake_is_replayed_once_whatever_the_rate(explorer, monkeypatch
 
 
 def test_a_coarse_answer_is_near_the_whole_one_and_given_once(explorer):
-    """From few replays; once the whole ones are kept, the whole answer is given at once."""
+    """A coarse answer uses few replays; once all replays are cached, the whole answer is given instead."""
     varying = VIEW | {"bearer": "nb-iot", "from_idle": "true", "congestion": "reno"}
     answers = []
     for coarse in ("true", "false", "true"):
@@ -260,7 +260,7 @@ def test_without_the_token_nothing_is_answered(explorer):
 
 
 def test_another_host_name_gets_nothing(explorer):
-    """A page elsewhere whose name leads to this address, or that has this one in a frame."""
+    """A foreign page whose name resolves to this address, or that has this page in a frame."""
     assert get(explorer, "/choices", Host="example.org")[0] == 403
     with urllib.request.urlopen(explorer.url, timeout=300) as page:
         assert "frame-ancestors 'none'" in page.headers["Content-Security-Policy"]
@@ -291,7 +291,7 @@ def test_a_peer_that_says_nothing_keeps_nobody_waiting(explorer):
 
 
 def test_answers_of_closed_connections_are_not_computed(explorer, monkeypatch):
-    """A page whose control is moved asks again, and closes the connection of what it asked before."""
+    """When a control moves, the page sends a new request and closes the previous one's connection."""
     asked_for, entered, may, left = [], threading.Event(), threading.Event(), threading.Event()
 
     class Turn:
@@ -366,7 +366,7 @@ def test_in_a_browser(explorer, peer):
             until("document.getElementById('state').textContent.startsWith('simulated 10 times')")
             until("document.querySelectorAll('figure svg.marks').length === 7")
             assert browser.evaluate("document.documentElement.scrollWidth") == width
-            # The answer is on the first screen; where there is no room beside it, its controls are folded.
+            # The answer is on the first screen; on a narrow screen, the controls are folded.
             assert browser.evaluate(
                 "document.getElementById('rows').getBoundingClientRect().bottom < innerHeight"
             )
@@ -375,7 +375,7 @@ def test_in_a_browser(explorer, peer):
             until("document.querySelectorAll('figure summary[aria-label]').length === 7")
         assert browser.complaints == []
         before = browser.evaluate("document.querySelector('#rows').textContent")
-        # The digits and marks that "predict" prints, and a table that is seen whole.
+        # Figures are as "predict" prints them, and the table needs no scrolling.
         assert "≈ 270 ms" in before
         scrolled = "f = document.getElementById('rows').parentElement; f.scrollWidth - f.clientWidth"
         assert browser.evaluate(scrolled) == 0
@@ -408,7 +408,7 @@ def test_in_a_browser(explorer, peer):
             "f.elements.bearer.value = 'nb-iot'; f.elements.arrivals.value = 'poisson:9/s';"
             "f.elements.rate_per_s.value = 1e6; f.dispatchEvent(new Event('input', {bubbles: true}))"
         )
-        # No clients over time, and of an unstable queue no distribution of times.
+        # There is no chart of clients over time, and none of an unstable queue's distribution of times.
         until("[...document.querySelectorAll('figure')].filter((one) => one.offsetParent).length === 3")
         assert browser.complaints == []
         browser.evaluate(
@@ -449,7 +449,7 @@ def test_ctrl_c_waits_for_no_answer():
 
 
 def test_the_token_is_no_argument_of_the_browser(tmp_path):
-    """All users can read the arguments of a process; the file that it is given is the user's own."""
+    """All users can read a process's arguments; only the user can read the file with the token."""
     browser, opened = tmp_path / "browser", tmp_path / "opened"
     browser.write_text(
         '#!/bin/sh\nfile="${1#file://}"\n'

@@ -21,7 +21,7 @@ from shakedown.results.folder import load_results
 
 WRITER = (
     "import signal, sys, time\n"
-    # Whatever the shell or nohup above the tests ignores.
+    # Even if the parent shell or nohup ignores SIGHUP.
     "signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
     "from pathlib import Path\n"
     "from shakedown.files.write import Destination\n"
@@ -79,7 +79,7 @@ def test_what_another_process_writes_stays(tmp_path):
 
 
 def test_a_file_that_has_its_name_already_stays(tmp_path):
-    """Killed between the new name and the end of the old one."""
+    """The writer was killed after linking the new name and before removing the draft's."""
     path = tmp_path / "x"
     path.write_text("whole")
     draft_of(path).hardlink_to(path)
@@ -136,7 +136,7 @@ def test_without_locks_a_draft_that_is_there_stays(tmp_path, monkeypatch):
 
 
 def test_a_draft_that_was_taken_for_left_over_is_made_again(tmp_path, monkeypatch):
-    """Another process found it after it was made and before it was locked."""
+    """Another process removed the draft between its creation and its locking."""
     locked, taken = files._locked, []
 
     def late(handle: int) -> bool | None:
@@ -152,7 +152,7 @@ def test_a_draft_that_was_taken_for_left_over_is_made_again(tmp_path, monkeypatc
 
 
 def test_writers_of_one_file_that_are_killed_at_any_moment(tmp_path):
-    """What the name holds is always whole, and the last leaves nothing of the others."""
+    """The file is always complete, and the last writer leaves nothing of the others."""
     path, chance = tmp_path / "x", random.Random(11)
     code = (
         "import sys\n"

@@ -87,7 +87,7 @@ def test_counts(fake, capsys, tmp_path, monkeypatch):
 
 
 class Compared(str):
-    """A suite's name, each comparison of which is a call."""
+    """A suite's name whose comparisons are function calls."""
 
     def __eq__(self, other: object) -> bool:
         return str.__eq__(self, other)
@@ -97,7 +97,7 @@ class Compared(str):
 
 
 def calls_to_validate(path: Path, number: int) -> int:
-    """How many calls it takes to validate an experiment of so many suites; no clock, no other program."""
+    """The number of function calls that validating an experiment with `number` suites makes."""
     suites = ", ".join(f'"tls1.2/psk/{index}"' for index in range(number))
     path.write_text(f"suites = [{suites}]\n")
     calls = 0
@@ -116,7 +116,7 @@ def calls_to_validate(path: Path, number: int) -> int:
 
 
 def test_work_grows_with_the_suites_and_no_faster(fake, capsys, tmp_path):
-    """Ten times the suites take ten times as many calls; before, a hundred times."""
+    """Ten times the suites need about ten times as many calls, not a hundred times."""
     fake.canonical = Compared
     calls_to_validate(tmp_path / "few.toml", 10)
     few, many = (calls_to_validate(tmp_path / f"{number}.toml", number) for number in (1_000, 10_000))
@@ -125,7 +125,7 @@ def test_work_grows_with_the_suites_and_no_faster(fake, capsys, tmp_path):
 
 
 def test_a_hundred_thousand_suites(fake, capsys, tmp_path):
-    """Where a list was searched for each, this took hours."""
+    """A linear search for each suite would take hours."""
     fake.canonical = lambda suite: suite
     path = tmp_path / "many.toml"
     path.write_text("suites = [" + ", ".join(f'"tls1.2/psk/{index}"' for index in range(100_000)) + "]\n")

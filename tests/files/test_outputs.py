@@ -35,7 +35,7 @@ def server() -> Iterator[Running]:
 
 @pytest.fixture
 def link(tmp_path: Path) -> Iterator[Path]:
-    """A link to something precious, which is as it was afterwards, while the link is a file."""
+    """A link to a file that must not change; afterwards, the link itself is a regular file."""
     precious = tmp_path / "precious"
     precious.write_text("precious")
     link = tmp_path / "link"
@@ -50,7 +50,7 @@ def link(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.parametrize("option", ["--traces-out", "--ca-out"])
 def test_serve_replaces_links(link, option):
     with serving(SUITE, option, link, "--force"):
-        # Before it is stopped.
+        # The link is replaced before the server is stopped.
         assert not link.is_symlink()
         assert link.read_text().startswith("" if option == "--traces-out" else "-----BEGIN CERTIFICATE-----")
 
@@ -138,7 +138,7 @@ def test_a_file_that_comes_while_load_runs_stays(tmp_path, monkeypatch, capfd, s
 
 
 def killed_once_at_it(arguments: list[str], is_at_it: Callable[[], bool]) -> None:
-    """Runs a command, and kills it when something is the case."""
+    """Runs a command and kills it once a condition holds."""
     with subprocess.Popen([sys.executable, "-m", "shakedown", *arguments], stderr=subprocess.PIPE) as process:
         deadline = time.monotonic() + 300
         while not is_at_it():
@@ -150,7 +150,7 @@ def killed_once_at_it(arguments: list[str], is_at_it: Callable[[], bool]) -> Non
 
 
 def test_a_load_that_is_killed_leaves_nothing(tmp_path):
-    """No connection of it is answered."""
+    """None of the load's connections is answered."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(0.01)
 
@@ -172,7 +172,7 @@ def test_a_capture_has_its_name_once_it_is_whole(tmp_path):
     command = ["--", "sh", "-c", f"touch {begun}; sleep 60"]
     killed_once_at_it(["bearer", "run", "--pcap", str(capture), "ethernet", *command], begun.exists)
     assert not capture.exists()
-    # What it captured is beside.
+    # The captured packets are in the draft.
     assert draft_of(capture).exists()
     assert exit_status(["bearer", "run", "--pcap", str(capture), "ethernet", "--", "true"]) == 0
     assert capture.is_file()
@@ -250,7 +250,7 @@ def test_captures_are_refused_by_the_function_too(tmp_path):
 
 
 def test_a_key_log_that_cannot_be_created_leaves_no_capture(tmp_path):
-    # Longer than a name may be once it is that of a draft.
+    # The draft's name is longer than a name may be.
     with pytest.raises(ShakedownError, match="k: cannot be written: "):
         in_memory.capture([SUITE], tmp_path / "x", keylog=tmp_path / ("k" * 250))
     assert list(tmp_path.iterdir()) == []

@@ -41,7 +41,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(params=["pipe", "socket", "link to a pipe", "link to a device"])
 def special(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
-    """A special file with nothing beside it, which is the same one afterwards."""
+    """A special file, which must stay unchanged and alone in its folder."""
     folder = tmp_path / "special"
     folder.mkdir()
     path = folder / "x"
@@ -109,7 +109,7 @@ def test_everything_else_is_written_to_it(inputs, tmp_path, monkeypatch, what, k
         reader.join(timeout=300)
         assert read[0]
     else:
-        # The device has no room: the bytes went there.
+        # Writing to /dev/full fails, so the bytes went to the device.
         assert status == 1
 
 

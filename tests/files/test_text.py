@@ -149,7 +149,7 @@ def test_profiles_with_escapes_in_them(evil, capsys, arguments):
 
 
 def test_results_with_escapes_in_them(evil, capsys):
-    """An experiment's own words, and those of a manifest that somebody sent."""
+    """Hostile texts in an experiment, and in a foreign manifest."""
     folder = evil / "r"
     words = json.dumps(HOSTILE)
     experiment = written(
@@ -178,7 +178,7 @@ def test_results_with_escapes_in_them(evil, capsys):
 
 PACKAGE = Path(shakedown.__file__).parent
 PRINTERS = {"cli/_output.py", "cli/__init__.py", "__main__.py", "native/counted.py"}
-"""The modules that print; all others ask them. What `native/counted.py` prints, its parent process reads."""
+"""The modules that print; all others call them. A parent process reads the output of `native/counted.py`."""
 
 
 def prints(path: Path) -> list[str]:

@@ -56,7 +56,7 @@ def test_what_replaces_a_file_is_open_to_nobody_else(tmp_path, mode):
     path.chmod(mode)
     with writing(path, replace=True) as file:
         file.write("new")
-        # Nor is it while it grows.
+        # Nor is the draft open to others.
         assert file.temp_path.stat().st_mode & 0o077 & ~mode == 0
     assert path.read_text() == "new"
     assert path.stat().st_mode & 0o7777 == mode
@@ -113,7 +113,7 @@ def test_a_second_writer_is_refused(tmp_path):
 
 
 def test_a_name_taken_while_a_file_grows_stays(tmp_path):
-    """It was free when the draft was begun."""
+    """The name was free when the draft was begun."""
     file = Destination(tmp_path / "x", replace=False)
     (tmp_path / "x").write_text("mine")
     with pytest.raises(InputError, match="exists already"):

@@ -85,8 +85,8 @@ def uses(folder: Path) -> dict[str, object]:
 
 
 def at_once(names: list[str], folder: Path) -> int:
-    """All threads at one barrier; 1 where any ended in something that is no error of ours."""
-    # Threads take turns as often as the interpreter can, so that what can go wrong does.
+    """Runs all threads from one barrier; returns 1 if any raised something other than an `InputError`."""
+    # Threads switch as often as possible, to provoke races.
     sys.setswitchinterval(1e-6)
     failed: list[str] = []
     barrier = threading.Barrier(THREADS)
@@ -98,7 +98,7 @@ def at_once(names: list[str], folder: Path) -> int:
         except Exception as error:
             from shakedown import InputError
 
-            # Argument errors are the functions' own business; a crash of the machinery is not.
+            # Errors about arguments are expected; all others are failures.
             if not isinstance(error, InputError):
                 failed.append(f"{name}: {traceback.format_exc()}")
 
@@ -114,7 +114,7 @@ def at_once(names: list[str], folder: Path) -> int:
 
 def main() -> int:
     folder, processes, names = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
-    import click  # noqa: F401 - what is not ours is loaded once for all processes
+    import click  # noqa: F401 - third-party modules are loaded once for all processes
     import msgspec  # noqa: F401
     import numpy  # noqa: F401
 

@@ -16,7 +16,7 @@ import shakedown
 CHILD = Path(__file__).with_name("child.py")
 PROCESSES = 20
 FEWER = {"attach": 5, "compare_pair": 5, "report": 5}
-"""Of functions whose eight calls take a processor several seconds."""
+"""Fewer processes, for functions whose eight calls take several seconds of CPU time."""
 FUNCTIONS = sorted(
     name
     for name in shakedown.__all__
@@ -41,7 +41,7 @@ def test_eight_threads_begin_with_different_functions(tmp_path, seed):
 
 
 def test_packages_that_load_their_own_modules_are_complete_first():
-    """Papers apart: each is loaded as a package only, never by one of its modules."""
+    """Papers are exempt: each is loaded as a package only, never through one of its modules."""
     source = Path(shakedown.__file__).parent
     found = set()
     for init in source.rglob("*/__init__.py"):

@@ -9,5 +9,5 @@ import pytest
 
 @pytest.fixture(scope="session")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where both accounts take their keys and certificates from."""
+    """The folder of the keys and certificates that `measure` and `capture` use."""
     return tmp_path_factory.mktemp("keys")

@@ -30,7 +30,7 @@ def handshake(
     """One handshake with these options; the server's account of it and the client's."""
     folder.mkdir(parents=True, exist_ok=True)
     logs = folder / "server.txt", folder / "client.txt"
-    # The standard input stays open: s_server leaves when it ends.
+    # Standard input stays open, because s_server exits when it closes.
     process = subprocess.Popen(
         [
             program,

@@ -9,7 +9,7 @@ from pathlib import Path
 from shakedown import _core
 
 KEY = b"shakedown laboratory key of both"
-"""The pre-shared key of the laboratory (as in the stack's source)."""
+"""The pre-shared key of in-memory handshakes (as in the stack's source)."""
 
 
 @dataclass(frozen=True)

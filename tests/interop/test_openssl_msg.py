@@ -57,7 +57,7 @@ CASES = {
     "tls1.3/psk_dhe+x25519": Case((*TLS_1_3, *AES_128, "-curves", "X25519")),
 }
 
-# What the two builds say differently: lists of their own, and tickets that the laboratory's client takes.
+# Extensions in which the two builds differ: their own lists, and tickets that only our client accepts.
 OTHER_EXTENSIONS = {"renegotiation_info", "session_ticket", "ec_point_formats", "signature_algorithms"}
 RANDOM_EXTENSIONS = {"key_share", "pre_shared_key"}
 
@@ -73,7 +73,7 @@ class Run:
     chains: dict[str, Path]
 
     def theirs(self, sender: str) -> list[Seen]:
-        """What one of Debian's programs says that it sent."""
+        """The messages that one of Debian's programs reports as sent."""
         account = self.server if sender == "server" else self.client
         return [one for one in account if one.message.sender == sender]
 
@@ -82,7 +82,7 @@ class Run:
 
 
 def certificates(folder: Path, keys: str) -> dict[str, Path]:
-    """Chains of both sides, made by our program: a folder each."""
+    """Generated chains of both sides, one folder each."""
     found = {}
     for side in ("server", "client"):
         found[side] = folder / f"{side}-{keys}"
@@ -140,7 +140,7 @@ def _run(program: str, suite: str, chains: Path, folder: Path) -> Run:
 
 
 def _files(folder: Path) -> list[str | Path]:
-    # With a chain given, OpenSSL adds none of its own making, which would end in the root.
+    # With a given chain, OpenSSL does not build its own, which would include the root.
     return [
         *("-cert", folder / "chain.pem"),
         *("-key", folder / "key.pem"),
@@ -154,8 +154,8 @@ each_sender = pytest.mark.parametrize("sender", ["client", "server"])
 
 @each_suite
 def test_names_and_order(suite: str, run: Callable[[str, str], Run], peer: Callable[[str], str]) -> None:
-    """-msg shows a side its own ChangeCipherSpec, not the peer's; a client leaves without waiting for
-    tickets; all else stands in both accounts.
+    """-msg prints a side's own ChangeCipherSpec, not the peer's, and a client exits without waiting for
+    tickets; all other messages are in both logs.
     """
     both = run(peer("openssl"), suite)
     for sender in ("client", "server"):
@@ -173,7 +173,7 @@ def test_names_and_order(suite: str, run: Callable[[str, str], Run], peer: Calla
 @each_suite
 @each_sender
 def test_bytes(suite: str, sender: str, run: Callable[[str, str], Run], peer: Callable[[str], str]) -> None:
-    """Records of the same length, or apart by what the test of that message explains."""
+    """Records have the same length, or differ by the amount computed for that message."""
     both = run(peer("openssl"), suite)
     for theirs, ours in zip(both.theirs(sender), both.ours(sender), strict=True):
         apart = theirs.message.bytes - ours.bytes
@@ -201,7 +201,7 @@ def algorithms(request: bytes, suite: str) -> int:
 
 
 def our_algorithms(both: Run) -> int:
-    """The laboratory's list is the same in ClientHello and CertificateRequest."""
+    """The bundled stack sends the same list in ClientHello and CertificateRequest."""
     return len(hello(both.our_hellos["client"]).extensions["signature_algorithms"]) - 2
 
 

@@ -14,7 +14,7 @@ from shakedown.schema.options import LoadOptions
 
 
 def s_client(address: str, *options: str) -> str:
-    """What `openssl s_client -msg` shows of a connection that is held for a moment."""
+    """The output of `openssl s_client -msg` for a connection kept open for up to five seconds."""
     command = ["openssl", "s_client", "-connect", address, "-msg", *options]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -28,7 +28,7 @@ def s_client(address: str, *options: str) -> str:
 
 @pytest.fixture(params=["nginx", "haproxy", "go"])
 def server(request, peer):
-    if request.param != "go":  # which is no peer that is installed everywhere
+    if request.param != "go":  # Go is an optional peer
         peer(request.param)
     elif shutil.which("go") is None:
         pytest.skip("go is not installed")

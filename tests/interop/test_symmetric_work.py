@@ -77,7 +77,7 @@ class Record:
     mac: str = ""
 
     def finished(self) -> tuple[int, int, int, int]:
-        """Of a Finished: bytes ciphered by sender and by receiver, bytes under the MAC, the record."""
+        """For a Finished: bytes ciphered by sender and by receiver, bytes under the MAC, record size."""
         plain = self.explicit + FINISHED
         if not self.mac:
             return plain + TAG, plain + TAG, 0, HEADER + plain + TAG
@@ -180,7 +180,7 @@ def test_tls_1_3_hashes_every_handshake_byte_once(suite: str) -> None:
 def test_tls_1_3_derives_its_schedule(suite: str) -> None:
     """Three extractions, five traffic and exporter secrets, resumption, two Finished keys; keys and IVs.
 
-    The two "derived" secrets of RFC 8446, section 7.1, are made within an extraction and not entered.
+    The two "derived" secrets of RFC 8446, section 7.1, are derived within an extraction and not recorded.
     """
     found = recorded(suite)
     _, hashing, key = TLS_1_3[suite]
@@ -193,7 +193,7 @@ def test_tls_1_3_derives_its_schedule(suite: str) -> None:
 
 @dataclass(frozen=True)
 class Wtls:
-    """A cipher suite of WTLS: algorithms, the MAC's size, the block, and a direction's share of keys."""
+    """A cipher suite of WTLS: algorithms, the MAC's size, the block, and key bytes per direction."""
 
     cipher: str
     hash: str
@@ -254,7 +254,7 @@ def test_wtls_makes_a_master_secret_and_a_block_of_keys_for_each_direction(suite
 
 @pytest.mark.parametrize("suite", [*RECORDS, *TLS_1_3, *WTLS])
 def test_no_symmetric_work_is_without_its_bytes(suite: str) -> None:
-    """What is entered with a count has bytes, and keys that are set up have neither."""
+    """Operations recorded with a count have bytes; key set-ups have neither."""
     for one in recorded(suite).operations:
         if one["operation"] in ("cipher", "mac", "prf"):
             assert (one["count"] > 0) == (one["bytes"] > 0), one

@@ -72,7 +72,7 @@ def test_all_but_the_lengths_of_signatures(
         (message.sender, message.name) for message in ours
     ]
     for one, other in zip(theirs, ours, strict=True):
-        # These messages are sent in the clear or under GCM: no padding makes more of a byte.
+        # These messages are unencrypted or under GCM, so no padding enlarges the difference.
         assert abs(one.bytes - other.bytes) <= (4 if one.name in VARYING[suite] else 0), (one, other)
 
 

@@ -10,7 +10,7 @@ from shakedown.models.distribution import Distribution
 
 
 def test_sums_of_many_points_take_few(monkeypatch):
-    """A sum of distributions of thousands of points each is made of under a million products, not of ten."""
+    """A sum of distributions of thousands of points each needs fewer than a million products, not twelve."""
     merged = distribution._merged
     sizes = []
 

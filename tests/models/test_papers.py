@@ -174,7 +174,7 @@ def server_message_s(ca: str, end: str, *, mutual: bool) -> list[float]:
     ],
 )
 def test_the_thesiss_queue_points_are_met_at_rates_of_messages(ca, end, mutual, messages_per_s, published_ms):
-    """Its waits, within the tenth that its curves can be read to, one to three units left of its rates."""
+    """The waits agree within 10 %, the accuracy of reading its curves, at rates one to three units lower."""
     times = server_message_s(ca, end, mutual=mutual)
     first, second = processing.queue_moments(times)
     wait_ms = 1e3 * float(queueing.mg1_wait_s(messages_per_s, first, second))

@@ -65,7 +65,7 @@ def test_a_folder_that_cannot_be_made_is_one_clear_line(shakedown, tmp_path):
 
 
 def test_what_is_there_is_replaced_only_when_asked(shakedown, tmp_path):
-    """It was written over: a project's README, a table of somebody's own, behind symbolic links too."""
+    """Without --force existing files stay; with it, the targets of symbolic links still do."""
     for name in ("aka-ssl.md", "rows.csv", "measured.jsonl"):
         out = tmp_path / name
         out.mkdir()
@@ -104,7 +104,7 @@ def test_measured_figures_are_bounded(shakedown, tmp_path, text, words):
 
 
 def test_measured_figures_without_an_end_are_refused(shakedown):
-    """It took all memory there was."""
+    """Reading an endless file would take all memory."""
     done = shakedown("reproduce", "aka-ssl", "--measured", "/dev/zero")
     assert (done.returncode, done.stdout) == (2, "")
     assert (

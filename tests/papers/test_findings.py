@@ -250,7 +250,7 @@ def test_resumption_counts_messages_as_the_paper_counts_its_ten(modelled):
 
 
 def test_what_is_stated_is_tested(modelled, documented):
-    """Two steps' shares together, the share of public-key work, and a bound from below too."""
+    """Covers two steps' shares together, the share of public-key work, and a lower bound."""
     assert row(modelled, "ssl-pda", "sp-010").verdict == "agrees"
     share = row(documented, "tls-psk", "tp-001").replication
     assert isinstance(share, str)

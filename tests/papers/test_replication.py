@@ -96,7 +96,7 @@ def test_the_whole_is_made_of_the_least_of_each_part():
     first = replication.summarise(real.measurement())
 
     def one_round(made_us: float, outside_us: float) -> replication.Replication:
-        """The first message made in so long, and so long outside of messages; all else as it was."""
+        """A copy in which the first message takes `made_us`, and work outside of messages `outside_us`."""
         changed = {("client", 0, ""): made_us, ("client", None, ""): outside_us}
         parts = (
             dataclasses.replace(one, us=changed.get((one.side, one.message, one.operation), one.us))

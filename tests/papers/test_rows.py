@@ -39,7 +39,7 @@ NO_RESULTS = (
     "tables_3_",
 )
 KEYS = {"category", "group", "figure", "step", "key_bits", "rsa_public_exponent"}
-"""Tables that describe rather than find, and columns that name a row."""
+"""Tables of descriptions, not of results; and columns that name a row."""
 
 
 def result_cells(slug: str) -> Counter[float]:

@@ -74,7 +74,7 @@ RSA_MORE = {"Certificate": 6, "ClientKeyExchange": 1}
 
 
 def encoding_bytes(kind: Kind, message: sizes.Message) -> int:
-    """What our messages hold besides numbers."""
+    """The bytes that our messages hold besides numbers."""
     side, name = message
     if name == "Certificate" and side == "client" and kind.authentication == "serverauth":
         return sum(sizes.ENCODING["empty Certificate"].values())
@@ -95,7 +95,7 @@ def test_every_message_is_its_encoding_and_its_numbers(
 
 
 def test_the_fields_are_what_travels(tmp_path: Path) -> None:
-    """Read by the decoder that was written from the specification."""
+    """The decoder that was written from the specification reads the fields."""
     in_memory.capture(["wtls/ecdh_ecdsa/160p/mutual"], tmp_path / "one.pcap")
     ((_, datagrams),) = read(tmp_path / "one.pcap").items()
     connection = decode(datagrams)
@@ -134,7 +134,7 @@ def test_the_papers_total_and_the_explained_parts_are_our_total(replication: mea
 
 
 def test_the_constants_are_four_and_the_same_for_every_key(replication: measuring.Replication) -> None:
-    """The thesis's are larger than ours by figures that its totals cannot split."""
+    """The thesis's constants are larger than ours; its totals do not show in which fields."""
     lines = sizes.lines(THESIS, replication)
     found = {(line.case.family, line.authentication): line.constant_bytes for line in lines}
     assert found == {
@@ -155,7 +155,7 @@ def test_the_constants_are_four_and_the_same_for_every_key(replication: measurin
 def test_with_numbers_for_all_curves_and_whole_points_our_bytes_grow_as_the_papers(
     replication: measuring.Replication,
 ) -> None:
-    """What the private numbers of table 3.2 would save is taken off; then table 4.11's growth is ours."""
+    """Without the bytes that the private numbers of table 3.2 save, our growth is that of table 4.11."""
     for kind in messages.kinds():
         base = messages.first(THESIS, kind)
         alike = {
@@ -181,7 +181,7 @@ REPEAT = 5
 ROUNDS = 4
 MOST_ROUNDS = 60
 LEAST_FACTORS = [
-    # side, more, less, least factor: of the thesis's tables, where it holds on any machine.
+    # side, slower suite, faster suite, lower bound of their ratio: in the thesis and on any machine.
     ("server", "wtls/rsa/rsa3072/mutual", "wtls/rsa/rsa1024/mutual", 3.0),
     ("server", "wtls/rsa/rsa3072/requested", "wtls/rsa/rsa2048/requested", 1.5),
     ("server", "wtls/rsa/rsa2048/requested", "wtls/rsa/rsa1024/requested", 1.7),
@@ -199,9 +199,9 @@ LEAST_FACTORS = [
 
 @pytest.mark.parametrize(("side", "more", "less", "factor"), LEAST_FACTORS)
 def test_times_order_as_in_the_thesis_by_a_factor(side: str, more: str, less: str, factor: float) -> None:
-    """Ratios of one machine at one time; the thesis's own are in tables 4.1 and 4.2.
+    """Ratios of times on one machine; the thesis's own are in tables 4.1 and 4.2.
 
-    Least times of suites in turn, which a busy machine disturbs least; the busier it is, the more are needed.
+    Compares minimum times, which other programs affect least; a busier machine needs more rounds.
     """
     least = {more: math.inf, less: math.inf}
     for done in range(1, MOST_ROUNDS + 1):

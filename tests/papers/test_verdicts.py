@@ -107,7 +107,7 @@ def test_a_claims_row_keeps_words_and_numbers_apart():
 
 
 def measured(*figures: float) -> Row:
-    """A measured figure whose variants gave these, against 100 with a tolerance of a tenth."""
+    """The row of a measured figure whose variants gave these figures, for a claim of 100 within 10 %."""
     about = claim("100", "10 %")
     rounds = [verdicts.measured(verdicts.number(figure, "why"))(about) for figure in figures]
     return verdicts.combined(verdicts.measured(verdicts.number(min(figures), "why"))(about), rounds)

@@ -25,14 +25,14 @@ from shakedown.profiles import load_device
 from shakedown.profiles.costs import Triple
 
 LEAST_DIFFERENCE_BYTES = 500.0
-"""Handshakes whose keys and signatures differ by less tell nothing of what a byte costs."""
+"""Handshakes whose keys and signatures differ by less do not show the cost of a byte."""
 _THESIS = DATA / "wtls-nokia7650"
 _THESIS_SOURCE = "B. Bayoglu, master thesis, Sabanci University, 2004, tables 4.1 to 4.10"
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One published handshake beside its prediction; ``why`` says what does not match, empty if all does."""
+    """A published handshake and its prediction; ``why`` names what does not match, empty if all does."""
 
     board: str
     handshake: str
@@ -94,7 +94,7 @@ class _Fitted:
         }
 
     def checks(self) -> list[Check]:
-        """Every handshake beside what the others say of it."""
+        """Every handshake, predicted from the others."""
         found = []
         for case in self.cases:
             kind = case["kind"]
@@ -111,7 +111,7 @@ class _Fitted:
         return found
 
     def rest_s(self, case: dict[str, Any]) -> float:
-        """What the handshakes of other kinds leave beside their primitives, for this one's bytes."""
+        """The time besides primitives, from handshakes of other kinds, for this one's bytes."""
         s_per_byte = self.s_per_byte(case["kind"])
         left: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
         for one in self.cases:
@@ -122,7 +122,7 @@ class _Fitted:
             kind: statistics.median(rest_s for rests in ciphers.values() for rest_s in rests)
             for kind, ciphers in left.items()
         }
-        # By how much this cipher differs from the usual, where others have it.
+        # The difference of this cipher from the usual one, if other kinds have it.
         cipher = case.get("cipher", "")
         differs = [
             statistics.median(ciphers[cipher]) - usual[kind]
@@ -133,11 +133,11 @@ class _Fitted:
         return base_s + s_per_byte * self.bytes.get(case["kind"], 0.0)
 
     def left_s(self, case: dict[str, Any]) -> float:
-        """What the primitives do not explain of a published handshake."""
+        """The time of a published handshake that its primitives do not explain."""
         return float(case["published_s"]) - self.primitives_s[case["kind"]]
 
     def s_per_byte(self, kind: str) -> float:
-        """What a byte adds, by all handshakes of other kinds: the median slope of pairs (Theil and Sen)."""
+        """The time per byte in all handshakes of other kinds: the median slope of pairs (Theil and Sen)."""
         rows = [one for one in self.cases if one["kind"] != kind and one["kind"] in self.bytes]
         slopes = [
             (self.left_s(one) - self.left_s(other)) / (self.bytes[one["kind"]] - self.bytes[other["kind"]])
@@ -181,7 +181,7 @@ def same_build() -> list[Check]:
 
 
 def unmatched() -> list[Check]:
-    """Published handshakes of boards whose primitives come from another build, estimated all the same."""
+    """Published handshakes of boards whose primitives come from another build, estimated nevertheless."""
     checks = []
     for board in _boards()["board"]:
         device = load_device(board["device"])
@@ -206,7 +206,7 @@ def _boards() -> dict[str, Any]:
 
 
 def _mutual_primitives(side: str) -> tuple[dict[tuple[str, str], float], float]:
-    """Medians over the mutual cases of each primitive, and of what is left of a handshake, in ms."""
+    """Medians over the mutual cases of each primitive, and of the rest of a handshake, in ms."""
     samples: dict[tuple[str, str], list[float]] = defaultdict(list)
     rest: list[float] = []
     number = {"client": (3, 4), "server": (5, 6)}[side]

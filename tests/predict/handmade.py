@@ -9,7 +9,7 @@ Work = tuple[str, int | None, str, str, str]  # side, message, operation, algori
 
 
 def entry(suite: str, steps: list[Step], work: list[Work]) -> dict[str, Any]:
-    """One object of `measure --json`, as far as predictions read it; times are of no machine."""
+    """One object of `measure --json`, with the fields that estimates use; its times are synthetic."""
     return {
         "suite": suite,
         "kind": "measured",

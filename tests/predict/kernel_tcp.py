@@ -36,7 +36,7 @@ CLIENT_BYTES = (230, 80)
 
 @dataclass
 class Link:
-    """The network of each connection by itself: rate, one-way delay and loss."""
+    """A separate network for each connection: rate, one-way delay and loss."""
 
     rate_bits_per_s: float
     one_way_s: float
@@ -47,7 +47,7 @@ class Link:
     count: int = 0
 
     def packet(self, now_s: float, packet: bytes) -> None:
-        """Takes a packet from the device, to come back later or never."""
+        """Accepts a packet from the device; it returns later or is lost."""
         header = (packet[0] & 15) * 4
         source, destination = struct.unpack("!HH", packet[header : header + 4])
         up = destination == PORT
@@ -124,7 +124,7 @@ def advance(end: End, flights: list[tuple[str, list[int]]]) -> None:
 
 
 def tcp(congestion: str) -> socket.socket:
-    """A socket that sends at once, and takes a whole flight."""
+    """A socket that sends at once, with a buffer for a whole flight."""
     one = socket.socket()
     one.setblocking(False)
     one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -142,10 +142,10 @@ def run(
     congestion: str,
     host: dict[str, int],
 ) -> list[dict]:
-    """So many handshakes, one begun every ``stagger_s``; ready and done times of each."""
+    """Runs `count` handshakes, one every ``stagger_s``; returns the ready and done times of each."""
     flights = [("client", [CLIENT_BYTES[0]]), ("server", server_writes), ("client", [CLIENT_BYTES[1]])]
     fd, selector = device(), selectors.DefaultSelector()
-    # A server's connection takes over its listener's settings, which are set when that is made.
+    # A server's connection inherits its listener's settings, which are set when the listener is made.
     set_host(host)
     listener = tcp(congestion)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -191,7 +191,7 @@ def run(
                     try:
                         data = end.socket.recv(65_536)
                     except ConnectionResetError:
-                        # The server has given up a connection that the client takes for established.
+                        # The server has dropped a connection that the client considers established.
                         data = b""
                         left -= end.side == "client"
                     if not data:
@@ -257,7 +257,7 @@ def cells() -> list[dict]:
         *(  # acknowledgements without delay
             (0.1, 1e6, loss, segments, {"quick_ack": 1}) for loss in (0.0, 0.05) for segments in (2, 8, 16)
         ),
-        *(  # packets that are taken for reordered
+        *(  # packets that are considered reordered
             (0.3, 1e8, loss, segments, {"reordering": 10}) for loss in (0.02, 0.1) for segments in (8, 25)
         ),
         *(  # when a SYN is sent again, and how often
@@ -276,7 +276,7 @@ def cells() -> list[dict]:
 
 
 def cell_times(cell: dict) -> dict:
-    """A cell with the times until its flight was read; what took longer than the limit is counted as late."""
+    """A cell with the times until its flight was read; handshakes beyond the limit are counted as late."""
     flight_bytes = SEGMENT_BYTES * cell["segments"] - 100
     lossy = cell["loss"] > 0.0
     count = HANDSHAKES if lossy else 40
@@ -304,7 +304,7 @@ def cell_times(cell: dict) -> dict:
 
 def record(out: Path, part: str | None) -> None:
     """Records the grid, or only its cells of one congestion control, or those with changed hosts
-    (``host``); writes what is there after each cell.
+    (``host``); writes the results so far after each cell.
     """
 
     def is_wanted(cell: dict) -> bool:

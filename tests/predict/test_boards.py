@@ -52,7 +52,7 @@ def test_the_rest_grows_with_keys_and_signatures():
 def test_the_rest_is_not_taken_from_a_handshakes_own_kind():
     ecdsa = next(check for check in fitted() if "ECDHE-ECDSA-AES128-SHA," in check.handshake)
     primitives_s = 2 * (0.752 + 3.107 + 3.680) * 1e-3 + 1.043e-3
-    # What is left of its own kind is less than a millisecond.
+    # The unexplained time of this kind is less than a millisecond.
     assert ecdsa.published_s - primitives_s < 1e-3 < ecdsa.predicted_s - primitives_s
 
 
@@ -63,7 +63,7 @@ def test_a_third_board_is_estimated_under_every_reading_of_its_handshake():
     assert software[0].predicted_s == pytest.approx(3.123 + 3.117 + 5.057)
     assert all(check.published_s == pytest.approx(11.08) for check in saved)
     assert saved[3].predicted_s - saved[2].predicted_s == pytest.approx(1.997 - 0.2934)
-    # What two handshakes differ by has neither network nor waiting in it: one reading alone meets it well.
+    # The difference of two handshakes has no network or waiting time: only one reading predicts it well.
     assert [abs(check.error) < 0.05 for check in saved] == [True, False, False, False]
     assert abs(software[0].error) < TARGET
     assert all(check.why for check in checks)

@@ -32,7 +32,7 @@ SUITES = [
 
 @pytest.fixture(scope="module")
 def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What `inspect` writes of a capture of shipped suites."""
+    """The traces that `inspect` writes of a capture of shipped suites."""
     folder = tmp_path_factory.mktemp("captured")
     capture, key_log, out = folder / "all.pcap", folder / "all.keys", folder / "traces.json"
     in_memory.capture(SUITES, capture, keylog=key_log)

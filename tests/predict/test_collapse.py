@@ -28,7 +28,7 @@ def test_other_bearers_beside_it_have_their_figures():
     assert first["bearer"] == SLOW
     assert "too small for the 52 bytes" in first["error"]
     assert second["ready_s"]["mean"] > 0
-    # A name that is none is refused whatever the others are.
+    # An unknown name is refused whatever the others are.
     with pytest.raises(InputError, match="unknown bearer 'nothing'"):
         predict_rows(["tls1.2/psk"], bearer=["nb-iot", "nothing"])
 
@@ -44,7 +44,7 @@ def test_datagrams_beside_it_have_their_figures():
 @pytest.mark.parametrize("bearer", ["nb-iot", "nb-iot-ce2", "lorawan-sf7"])
 @pytest.mark.parametrize("from_idle", [False, True])
 def test_what_timers_send_again_costs_energy_too(bearer, from_idle):
-    """As much as in virtual time, where every packet is counted."""
+    """The energy is that of the simulation, which counts every packet."""
     (row,) = predict_rows(
         [CHAIN], device="cortex-m4", bearer=bearer, options=PredictionOptions(from_idle=from_idle)
     )
@@ -64,8 +64,8 @@ def test_what_timers_send_again_costs_energy_too(bearer, from_idle):
 
 @pytest.mark.parametrize("suite", ["wtls/ecdh_ecdsa/160p/server", "wtls/rsa/rsa1024/server"])
 def test_datagrams_wait_for_answers_of_a_network_with_a_duty_cycle(suite):
-    """Timers of three seconds would have given up before the first answer, in both; two in a hundred packets
-    are lost, so each time is made of steps, as long as such a timer.
+    """With timers of three seconds, prediction and simulation would give up before the first answer. Two per
+    cent of the packets are lost, so times differ in steps of one timer.
     """
     (row,) = predict_rows([suite], device="cortex-m4", bearer="lorawan-sf7")
     wanted = Fleet(arrivals="deterministic:0.001/s", clients=5_000, replications=2)

@@ -182,7 +182,7 @@ def test_bearers(capsys):
 
 @pytest.mark.parametrize("arguments", [("bearers", "gprs", "lte"), ("devices", "phone", "esp32")])
 def test_lines_fit_the_terminal(arguments):
-    """And are not folded for a screen that is not there."""
+    """Lines are folded for a terminal only."""
     told: dict[bool, str] = {}
     for on_a_terminal in (True, False):
         terminal, end = pty.openpty() if on_a_terminal else os.pipe()
@@ -193,7 +193,7 @@ def test_lines_fit_the_terminal(arguments):
         ) as process:
             os.close(end)
             found = b""
-            # A terminal whose other end is closed is an error, no end.
+            # Reading a terminal whose other end is closed raises an error.
             with suppress(OSError):
                 while block := os.read(terminal, 65536):
                     found += block
@@ -230,7 +230,7 @@ SCREENS = {
 
 @pytest.mark.parametrize("command", SCREENS)
 def test_one_table_fits_the_screen(monkeypatch, capsys, tmp_path, library_path, command):
-    # The table is the question, not how exact a search by simulations is: one coarse search for all widths.
+    # Only the table is tested, so one coarse search by simulation is enough for all widths.
     monkeypatch.setattr("shakedown.simulation.capacity.MAX_EVENTS", 400_000)
     monkeypatch.setattr("shakedown.simulation.capacity.MAX_EVENTS_TRIED", 200_000)
     monkeypatch.setattr("shakedown.simulation.capacity.REPLICATIONS", 2)
@@ -271,7 +271,7 @@ def test_one_table_fits_the_screen(monkeypatch, capsys, tmp_path, library_path, 
         assert max(map(len, table)) <= width
         # A name may lose whole parts; nothing else is cut.
         assert not any(re.search(r"(?<=[^/])…|…(?=[^/ ])", line) for line in table)
-        # Headings once, a line or two for each row: nothing is said twice.
+        # Headings appear once, with one or two lines for each row.
         assert sum("suite" in line for line in table) == 1
 
 
@@ -322,7 +322,7 @@ def test_lists_of_profiles_cut_nothing_at_eighty_columns(monkeypatch, capsys):
         firsts = [line.split()[0] for line in out.splitlines() if line[:1].strip()]
         assert set(names) - {"this-machine"} <= set(firsts)
         if command == "bearers":
-            # Below its head, which may fold, a line each, and where the titles are.
+            # Below the heading, which may fold: one line per bearer, and a pointer to the titles.
             assert firsts == ["bearer", *sorted(names), "titles:"]
             assert len(out.splitlines()) <= 4 + len(names)
 

@@ -41,7 +41,7 @@ NAMES = ("operation", "algorithm", "parameters")
 
 
 def test_a_connections_cost_is_that_of_what_was_served(monkeypatch):
-    """Real connections and handshakes; the fit of their times, whatever these are on a busy machine."""
+    """Fits the times of real connections and handshakes, whatever they are on a busy machine."""
     rounds: list[Served] = []
     serve, copy, copying_us = measuring.served, load_generator.connection_per_kib_us, []
 
@@ -55,7 +55,7 @@ def test_a_connections_cost_is_that_of_what_was_served(monkeypatch):
 
     monkeypatch.setattr(measuring, "served", served)
     monkeypatch.setattr(load_generator, "connection_per_kib_us", per_kib_us)
-    # More rounds, for want of some at full speed, would only be more of the same.
+    # Further rounds, which too few rounds at full speed would cause, test nothing more.
     monkeypatch.setattr(measuring, "MAX_ROUNDS", measuring.MIN_ROUNDS)
     speeds = Speeds()
     found = connection_cost(0.1, plans=(Serving("tls1.2/psk"),), speeds=speeds)
@@ -67,12 +67,12 @@ def test_a_connections_cost_is_that_of_what_was_served(monkeypatch):
     assert found == fitted([rounds], *copying_us, speeds)
     assert set(found) == {"server_us", "client_us", "server_cold", "client_cold", "sd_us", "per_kib_us"}
     assert found["per_kib_us"] >= 0.0
-    # A single suite does not tell the one from the other.
+    # A single suite cannot separate the connection's cost from that of cold caches.
     assert found["server_cold"] == found["client_cold"] == 0.0
 
 
 def test_a_load_without_a_processor_is_repeated(monkeypatch):
-    """Of a long load less a short one nothing is left, or less, if other programs ran during the long one."""
+    """The difference of a long and a short load is not positive if other programs preempted the long one."""
     starved, fed = ({"server_us": 40.0, "client_us": one_us} for one_us in (-3.0, 50.0))
     answers = [starved, fed]
     monkeypatch.setattr(load_generator, "connection_served", lambda *_: answers.pop(0))
@@ -84,7 +84,7 @@ def test_a_load_without_a_processor_is_repeated(monkeypatch):
 
 
 def test_long_and_short_handshakes_tell_the_connection_from_what_they_take_longer():
-    """Rounds at half the speed, in which everything takes twice as long, do not count."""
+    """Rounds at half the speed, in which everything takes twice as long, are discarded."""
     usual_s, speeds = 0.0017, Speeds()
     rounds = [
         [
@@ -284,12 +284,12 @@ def test_a_profile_is_adjusted_to_another_library():
         other,
     )
     assert primitives[sign]["time_us"] == 35.0
-    assert derive not in primitives  # no figure of the other library: what it costs is predicted
+    assert derive not in primitives  # the other library has no figure: its cost is estimated
     assert primitives[PRF]["per_call_us"] == 3.0
     # Both sides make and read a Finished; a ClientHello is read by servers alone.
     assert [row["mean_us"] for row in overhead["message"]] == [12.0, 8.0, 16.0]
     assert overhead["handshake"][0]["mean_us"] == 2.0
-    # In WTLS there is no OpenSSL; in a certificate there is, with its one figure.
+    # WTLS does not use OpenSSL, so its row stays; OpenSSL's one figure replaces the certificate's row.
     assert [row["time_us"] for row in overhead["primitive"]] == [20.0]
 
 
@@ -341,7 +341,7 @@ with {which}:
 
 
 def test_neighbours_leave_ctrl_c_to_the_parent():
-    """A terminal sends it to all of them, and a neighbour would print a traceback."""
+    """A terminal sends Ctrl-C to all processes, and a neighbour would print a traceback."""
     others = set(multiprocessing.active_children())
     with shared([min(os.sched_getaffinity(0))], 2) as meter:
         children = set(multiprocessing.active_children()) - others

@@ -16,7 +16,7 @@ MIDDLE = (BASE_US + 1000.0) ** EXPONENT
 
 
 def made(public_us: float, factor: float = 1.0, preempted: int = 0) -> dict:
-    """A handshake of one derivation, whose stack's work follows a power of what lies between."""
+    """A handshake of one derivation; the stack's work is a power of the public-key time."""
     names = ("ClientKeyExchange", "ClientHello", "ServerHello", "Certificate", "Finished")
     slower = factor * (BASE_US + public_us) ** EXPONENT
     messages = [
@@ -48,7 +48,7 @@ def test_how_work_cools_is_found_where_it_is_a_power():
     found = summarise([made(us) for us in PUBLIC_US])
     assert found.cooling["messages"] == pytest.approx(EXPONENT)
     assert found.cooling["from_us"] == pytest.approx(BASE_US)
-    # Figures hold at the middle of what was measured.
+    # Figures hold at the middle of the measured range.
     rows = {
         (row["name"], row["work"], row.get("key", "")): row["mean_us"] for row in found.overhead["message"]
     }
@@ -71,7 +71,7 @@ def test_a_cooled_profile_estimates_cheap_handshakes_with_warm_work(tmp_path):
     path.write_text(profile_of("it", [], [made(us) for us in PUBLIC_US], None))
     device = load_device(str(path))
     trace = parse_trace(made(100.0), "tls1.2/psk")
-    # Its derivation costs the median, 1,000 us: the rest is then as in the middle.
+    # The derivation costs the median, 1,000 us, so the other work is that at the middle.
     work_us = (1 + 2 + 3 + 4 + 5 + 1) * MIDDLE
     assert side_cost(trace, "client", device).total.mean * 1e6 == pytest.approx(1000.0 + work_us, rel=1e-3)
     twice = parse_trace({**made(100.0), "operations": made(100.0)["operations"] * 2}, "tls1.2/psk")

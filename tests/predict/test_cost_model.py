@@ -28,7 +28,7 @@ TRIPLES = sorted({triple for build in shipped().builds for triple in build.log_s
 
 
 def test_the_shipped_builds_are_those_of_the_profiles():
-    """Else `make fit` is due. Devices that came after the last release are no references yet."""
+    """If this fails, run `make fit`. Devices added after the last release are not references yet."""
     devices = shipped().devices
     assert len(devices) > 60
     now = to_json(CostModel(reference_builds(devices), shipped().fit, devices))
@@ -53,7 +53,7 @@ def test_an_estimate_shrinks_the_mean_of_the_others_as_one_way_analysis_has_it()
     variance = a + b + 1e-4 - 3 * a**2 / (3 * a + b + 1e-4)
     assert (found.half / 1.645) ** 2 == pytest.approx(variance, abs=1e-5)
     assert found.boards == 3
-    # Another library shares nothing that this model has.
+    # The model has no data that applies to another library.
     assert model.estimate(SIGN, made("new", "M")).log_s == pytest.approx(expected(SIGN))
 
 
@@ -85,7 +85,7 @@ def test_a_factor_has_the_rank_of_conformal_prediction():
 
 
 def rows_of_the_page() -> dict[str, tuple[int, float]]:
-    """By what was hidden: how many figures are given, and the share in per cent whose range holds them."""
+    """For each kind of hidden data: the number of figures, and the per cent whose range holds them."""
     found = re.findall(
         r"^\| ([^|]+) \| \d+ \| \d+ \| (\d+) \| ([\d.]+)% \|", PAGE.read_text("utf-8"), re.MULTILINE
     )
@@ -93,7 +93,7 @@ def rows_of_the_page() -> dict[str, tuple[int, float]]:
 
 
 def test_nine_ranges_of_ten_hold_what_was_held_out():
-    """87 to 93 % was set before; what misses it stands on the page by name."""
+    """The limits of 87 and 93 % were fixed beforehand; the page names each row outside them."""
     rows, text = rows_of_the_page(), PAGE.read_text("utf-8")
     for name in (
         "one figure hidden",
@@ -111,7 +111,7 @@ def test_nine_ranges_of_ten_hold_what_was_held_out():
 
 
 def test_ranges_hold_in_trials_made_now():
-    """The recorded factors, on every seventh build without its board."""
+    """Applies the recorded factors to every seventh build, without its board."""
     model = shipped()
     found = [one for one in trials(model, model.builds[::7], BOARD) if one.scenario in ("figure", "family")]
     assert len(found) > 300
@@ -139,7 +139,7 @@ def test_every_primitive_has_a_label_at_every_level_and_the_last_is_its_own():
 
 @pytest.mark.parametrize("suite", ["tls1.3/x25519/p256/server", "tls1.2/psk"])
 def test_totals_hold_where_a_rough_cipher_counts(suite):
-    """Every cipher of a build hidden: the total's range is to hold what the total is with the own one."""
+    """With a build's ciphers hidden, the total's range must hold the total with the build's own cipher."""
     trace, held = open_library()[suite], []
     for name in shipped_names("devices")[::2]:
         device = load_device(name)

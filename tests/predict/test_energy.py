@@ -60,7 +60,7 @@ def test_the_pages_table_is_what_is_predicted(bearer):
 
 
 def test_the_pages_table_has_the_bearers_on_every_device_and_enough_lines_with_both_ends():
-    """Else `make energy-table` is due. Bearers that came after the last release have no lines yet."""
+    """If this fails, run `make energy-table`. Bearers added after the last release have no lines yet."""
     text = PAGE.read_text("utf-8")
     listed = re.findall(rf"^\| (\S+) \| ({'|'.join(DEVICES)}) \| ", text, re.MULTILINE)
     bearers = {bearer for bearer, _ in listed}
@@ -90,7 +90,7 @@ def test_suites_differ_in_the_handshake_and_not_in_the_tail():
 
 @pytest.mark.parametrize("pair", [("wifi", "wifi-preset"), ("lte", "lte-measured"), ("3g", "umts")])
 def test_a_preset_wakes_as_what_was_measured_does(pair):
-    """Each states its terms, so that they can be compared."""
+    """Each row states its energy terms, so that rows can be compared."""
     rows = [
         predict_rows([PSK], device="cortex-m4", bearer=one, options=PredictionOptions(from_idle=True))[0]
         for one in pair
@@ -129,7 +129,7 @@ def test_a_note_says_that_clients_in_cells_do_without_random_access(capsys):
 
 
 def test_random_access_is_a_part_of_waking_where_clients_share_cells(tmp_path, capsys):
-    """Without a set-up of its radio too; without cells there is no random access."""
+    """This also holds without a radio set-up; without cells there is no random access."""
     (tmp_path / "own.toml").write_text(
         'schema = 2\nname = "own"\ntitle = "t"\ndate = "2024"\nsource = ["s"]\nup_bps = 9600\n'
         'down_bps = 9600\ntraversal_ms = 10\n[cell]\nmedium = "m"\n'
@@ -148,7 +148,7 @@ def test_random_access_is_a_part_of_waking_where_clients_share_cells(tmp_path, c
     [(PSK, 1.24, (60, 180)), ("tls1.3/x25519/p256/mutual", 0.77, (-753, -500))],
 )
 def test_a_long_set_up_repeats_syns_but_no_long_flight(suite, ratio, more_bytes):
-    """Their wait is in the measured round trip; without it a flight is repeated."""
+    """The SYN's wait enters the measured round trip; without such a wait, a long flight is repeated."""
     (awake,), (woken,) = (
         predict_rows([suite], device="cortex-m4", bearer="nb-iot", options=PredictionOptions(from_idle=idle))
         for idle in (False, True)

@@ -17,9 +17,9 @@ GRID = json.loads((Path(__file__).parent / "kernel_grid.json").read_text())["row
 SHARES = {"p50_s": 0.5, "p90_s": 0.9, "p95_s": 0.95, "p99_s": 0.99}
 
 NEAR, LATE_S = 0.03, 0.005
-"""How far times may lie apart: of themselves, and what a busy machine adds."""
+"""Allowed differences of times: relative, and absolute for what a busy machine adds."""
 POINTS, DEVIATIONS = 0.02, 3.3
-"""How far a percentile's share may lie from its own, and how many standard errors beyond that."""
+"""Allowed deviation of a percentile's share, and the number of standard errors beyond it."""
 
 
 HOST_KEYS = {"reordering": ("client_reordering", "server_reordering")}
@@ -55,7 +55,7 @@ def name_of(row: dict[str, Any]) -> str:
 
 
 def differences(row: dict[str, Any]) -> list[str]:
-    """Where the kernel's times are not the engine's."""
+    """The differences between the kernel's times and the engine's."""
     found, wrong = exchange(row), []
     ours, completed = found.ready, 1.0 - found.failed
     if any(name.endswith("_retries") for name in row["host"]):
@@ -87,7 +87,7 @@ def apart(row: dict[str, Any]) -> dict[str, float]:
     """How far the kernel is from the engine: means in per cent, percentiles in points of their shares."""
     engine = exchange(row)
     ours, completed = engine.ready, 1.0 - engine.failed
-    # A mean without the slowest is none.
+    # Without the slowest handshakes there is no valid mean.
     found = {} if row["late"] else {"mean_s": 100.0 * abs(row["mean_s"] / ours.mean - 1.0)}
     for name in SHARES.keys() & row.keys() if row["loss"] else ["p50_s"]:
         below = completed * ours.probability_within((1.0 - NEAR) * row[name] - LATE_S)

@@ -32,7 +32,7 @@ SIMULATED = (
     "wake_tail_j", "recovery_s",
 )  # fmt: skip
 HIDDEN_S = (0.0, 1e-3, 5.0)
-"""What the unknown work takes, in truth."""
+"""True times of the unknown work."""
 RATE_PER_S = 0.1
 
 
@@ -59,7 +59,7 @@ def value(figure):
 def differ(one, other, name=""):
     if one is None or other is None:
         return one is not other
-    # Drawn anew, the network takes a little more or less.
+    # With new draws, the network's times differ slightly.
     drawn = 0.05 if name == "transmission_s" else 1e-9
     return not math.isclose(one, other, rel_tol=drawn, abs_tol=1e-12)
 
@@ -77,7 +77,7 @@ def check(hidden, found, names):
     for name in names:
         figures = [value(row[name]) for row in found]
         depends = any(differ(figures[0], other, name) for other in figures[1:])
-        # Work after the client is ready (a ticket's) is not told from work before it.
+        # Work after the client is ready (a ticket's) is not separated from work before it.
         over = name == "ready_s" and marked(hidden[name])
         assert marked(hidden[name]) == depends or over, (name, figures, hidden[name])
         if not depends and over:
@@ -90,7 +90,7 @@ def check(hidden, found, names):
         assert "estimate" not in shown or shown["estimate"] is None
         for true in figures:
             if true is not None:
-                # Drawn anew, the network takes a little more or less.
+                # With new draws, the network's times differ slightly.
                 assert lower(shown) is None or lower(shown) <= true * 1.02, name
                 assert shown.get("upper") is None or shown["upper"] >= true / 1.02, name
 
@@ -131,7 +131,7 @@ def test_an_unknown_is_named_through_simulations_too(suite, side, data):
     hidden, quick, slow = simulated(None), simulated(0.0), simulated(5.0)
     named = {name for name in SIMULATED if hidden[name]["missing"]}
     times = {"ready_s", "done_s", "queue_wait_s", "job_wait_s", "energy_j", "recovery_s"}
-    # With an unknown at the client the server too works at its least, so that times are lower bounds.
+    # With unknown work at the client, the server's work is a lower bound, too, and so are the times.
     assert named == times | {"utilisation", "offered"}
     assert hidden["missing"] == (f"{side} sign hidden",)
     for name in set(SIMULATED) - named:

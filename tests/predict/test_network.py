@@ -42,7 +42,7 @@ def spec(messages: list[Message], timers: Timers | None = None) -> dict[str, Any
 
 
 def path(up_bits_per_s: float, down_bits_per_s: float, one_way_s: float, **more: Any) -> dict[str, Any]:
-    """A path whose delay does not vary, the same each way."""
+    """A path with the same constant delay each way."""
     return {
         "up_bits_per_s": up_bits_per_s,
         "down_bits_per_s": down_bits_per_s,
@@ -100,10 +100,10 @@ def test_datagrams_need_no_connection():
     ],
 )
 def test_the_kernels_own_tcp_takes_as_long(up, down, one_way_s, chain_bytes, measured_s):
-    """TLS 1.3 from the connection made to the client's Finished, Linux 6.18 over a userspace link, no loss.
+    """TLS 1.3 from the open connection to the client's Finished, Linux 6.18 over a userspace link, no loss.
 
-    ClientHello and what the server's flight has beyond its chain, 280 bytes, are those that the row for a
-    flight of 700 bytes gives (1.735 s on CSD).
+    The sizes of the ClientHello and of the server's flight without its chain, 280 bytes, follow from the
+    row for a flight of 700 bytes (1.735 s on CSD).
     """
     found = times(tls13(155, chain_bytes + 15, 110), path(up, down, one_way_s))
     connect_s = 60 * 8 / up + 60 * 8 / down + 2 * one_way_s
@@ -112,9 +112,9 @@ def test_the_kernels_own_tcp_takes_as_long(up, down, one_way_s, chain_bytes, mea
 
 
 def test_what_waits_for_the_window_goes_in_full_segments():
-    """42 kB over GEO: written in 4,096 bytes each, it fits windows of 10 and 20 only where they are filled.
+    """42 kB over GEO, in writes of 4,096 bytes, fit windows of 10 and 20 segments only if segments are full.
 
-    The emulated bearer's 2.15 s with Linux' own TCP, to the client's Finished at the server.
+    Linux's own TCP took 2.15 s over the emulated bearer, until the server had the client's Finished.
     """
     geo = path(10e6, 10e6, 0.3)
     found = times(tls13(155, 42_000 + 15, 110), geo)
@@ -143,7 +143,7 @@ def test_published_paths(name, trip_ms, loss, median_ms, p95_ms, messages):
     """Their kernel doubled SYN timeouts from the first; their hosts worked for 0.9 to 1.7 ms."""
     ready = times(messages, path(1e9, 1e9, trip_ms / 2e3, loss=loss), syn_linear_timeouts=0).ready
     assert ready.p50 * 1e3 == pytest.approx(median_ms, rel=0.01, abs=1.0)
-    if loss:  # without, the spread is their hosts'
+    if loss:  # without loss, their hosts cause the spread
         assert ready.p95 * 1e3 == pytest.approx(p95_ms, rel=0.10)
 
 
@@ -246,7 +246,7 @@ networks = st.tuples(
 
 
 CHANCE = 0.04
-"""What a drawn mean may be beside its own, both of two: drawing ends within 2 % of each (95 %)."""
+"""Allowed relative difference of two drawn means: each ends within 2 % of its true mean (95 %)."""
 
 
 @settings(max_examples=25, deadline=None)

@@ -38,7 +38,7 @@ CAPACITY_KEYS = (
 
 
 def service_s(row):
-    """What a handshake takes of a worker: the server's work, and the connection's."""
+    """A worker's time per handshake: the server's work, and the connection's."""
     return row["server_s"]["estimate"] + (row["connection_s"]["server"] if row["model"] == "default" else 0.0)
 
 
@@ -136,7 +136,7 @@ def test_the_thesiss_rate_is_of_handshakes_too(library):
     """W = λ Σ s² / (2 (1 - λ Σ s)) over the messages to the server, at λ handshakes per second."""
     row = one(WTLS, library, model="thesis", server_device="wap-gateway-p4", rate_per_s=10)
     server = scenario(WTLS, server_device="wap-gateway-p4", traces=library).server
-    # The overhead lies outside any message: the first takes it. The key exchange's message has the
+    # The overhead belongs to no message, so the first one has it. The key exchange's message has the
     # decryption.
     first_s, decrypt_s = server.message_s[None], server.message_s[6]
     both = first_s + decrypt_s
@@ -263,7 +263,7 @@ def test_an_unreachable_promise_is_a_rate_of_0(library):
 @pytest.mark.parametrize("percentile", [None, 99.0])
 @pytest.mark.parametrize("server", ["server", "cortex-m4"])
 def test_workers_for_many_rates_are_those_of_each(library, percentile, server):
-    """Jumps over rates that the same workers bear, and counts that grow with every rate, end alike."""
+    """One search over many rates gives the same results as one search per rate."""
     found = scenario(RSA, "phone", server, "lte", traces=library)
     rates = [0.5, 900.0, 1.0, 20.0, 21.0, 300.0, 300.5, 301.0, 20000.0, 3.0, 1e9, 5.0, 20.0]
     together = workers_needed(found, 4.0, percentile, rates)
@@ -323,7 +323,7 @@ def test_rows_are_what_the_schema_says(library):
     assert good["basis"] == "unknown"
     assert good["without_cost"]
     assert good["client_s"]["estimate"] is None
-    # What is too uncertain for an estimate is in the upper ends.
+    # Costs that are too uncertain for an estimate are in the upper ends.
     assert good["client_s"]["lower"] < good["client_s"]["upper"] < good["ready_s"]["upper"]
     assert good["client_s"]["missing"] == good["ready_s"]["missing"] != []
     assert psk["basis"] == "assumed"
@@ -332,7 +332,7 @@ def test_rows_are_what_the_schema_says(library):
 
 
 def test_what_is_guessed_of_symmetric_work_says_of_how_many_calls():
-    """Where the rate is the device's own, too, and a call's share alone is not."""
+    """Also if the rate is the device's own and only the cost of a call is estimated."""
     calls = {}
     for operation in open_library()[P256].operations:
         key = operation.side, *operation.triple
@@ -420,7 +420,7 @@ idle_w = 0.02
     assert row["wire_bytes"] == {"up": up_bytes, "down": down_bytes}
     computing_s = row["client_s"]["estimate"] + row["connection_s"]["client"]
     radio_j = up_bytes * 1e-6 + 2 * down_bytes * 1e-6
-    # The processor waits when it does not compute; a radio's energy by byte is beside its idle power.
+    # The processor waits when it does not compute; a radio's energy per byte is added to its idle power.
     waiting_j = 0.1 * (row["done_s"]["mean"] - computing_s) + 0.02 * row["done_s"]["mean"]
     energy = row["energy_j"]
     assert energy["estimate"] == pytest.approx(0.5 * computing_s + waiting_j + radio_j)
@@ -486,7 +486,7 @@ def test_many_rates_are_the_rows_of_each():
 
 
 def test_rates_and_places_share_what_they_have_in_common(monkeypatch):
-    """What depends on one of the two is found once for each of it."""
+    """What depends on the place alone, or on the rate alone, is computed once for each."""
     from shakedown.models import queueing, waiting
     from shakedown.prediction import scenario as scenarios
 
@@ -525,7 +525,7 @@ def test_rates_and_places_share_what_they_have_in_common(monkeypatch):
 
 @given(st.floats(1e-6, 1e3), st.floats(1e-9, 1e12))
 def test_work_that_varies_never_takes_less_than_nothing(mean_s, times):
-    """Also where the deviation is far above the mean: percentiles would be negative times."""
+    """Even if the deviation is far above the mean, percentiles are not negative times."""
     spread = work_spread(mean_s, times * mean_s)
     assert spread.values_s[0] >= -mean_s * (1 + 1e-9)
     if times < 1e4:

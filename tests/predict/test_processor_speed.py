@@ -29,7 +29,7 @@ def test_the_fastest_loops_count_where_too_few_are_at_full_speed():
 
 
 def test_times_that_count_are_those_at_full_speed():
-    """In what counts, work takes longer by as much as the loop does."""
+    """Counted times are corrected by the ratio of the loop's times."""
     speed = Speed([2.0] * 10)
     found = speed.at_full([Timed(100.0, 2.0), Timed(105.0, 2.1), Timed(300.0, 4.0)])
     assert found == pytest.approx([100.0, 100.0])
@@ -49,7 +49,7 @@ def test_both_loops_beside_a_short_measurement_count(monkeypatch):
 
 
 def test_a_meter_times_the_loop_beside_a_long_measurement():
-    """By CPU time: how much of the processor its processes have makes no difference."""
+    """The loop is timed in CPU time, so its processes' share of the processor does not matter."""
     processor, speed = min(os.sched_getaffinity(0)), Speed()
     with placed([processor]), shared([processor], 2) as meter:
         timed = meter.timed(lambda: [processor_speed.loop_s() for _ in range(100)], speed)

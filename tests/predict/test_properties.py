@@ -33,8 +33,8 @@ def test_a_faster_clock_of_the_same_core_never_costs_more(device, suite, faster)
     quicker = dataclasses.replace(device, clock_hz=device.clock_hz * faster)
     for side in ("client", "server"):
         slow, quick = side_cost(trace, side, device), side_cost(trace, side, quicker)
-        # A rough cipher counts where it hardly matters, which a clock may change either way: where it has no
-        # cost, the total is a lower bound.
+        # A rough cipher's cost counts only beside much longer work, which the clock may change either way.
+        # Without that cost, the total is a lower bound.
         unknown, more = ({_key(row): row["count"] for row in one.without_cost} for one in (slow, quick))
         assert {row for row in more if row[0] != "cipher"} <= unknown.keys()
         added = {key: row for key, row in _figures(quick).items() if key in unknown and key not in more}

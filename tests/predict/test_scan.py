@@ -26,7 +26,7 @@ SUITES = (
     "tls1.3/p384/p384/server", "tls1.3/x25519/ed25519/server", "tls1.3/x25519mlkem768/mldsa65/server",
     "wtls/ecdh_ecdsa/163k/mutual", "wtls/rsa/rsa1024/server",
 )  # fmt: skip
-"""As many as there are usual choices: each protocol, key exchange and kind of key."""
+"""The number of usual choices: each protocol, key exchange and kind of key."""
 
 BEARER = """schema = 1
 name = "fixed"
@@ -75,7 +75,7 @@ def test_nothing_unknown_is_zero_and_all_that_depends_on_it_is_marked(board, bea
 
 
 def everything_is_accounted_for(one, side, build):
-    """Each operation has a cost of the device's own, or one that was found, or is named."""
+    """Each operation has the device's own cost, an estimated one, or is named as without cost."""
     cost = getattr(one, side)
     key = "operation", "algorithm", "parameters"
     found = {tuple(row[name] for name in key): row["time_s"] for row in cost.figures}

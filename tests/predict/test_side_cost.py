@@ -52,7 +52,7 @@ def test_own_figures_are_not_scaled():
 
 
 def test_a_signature_by_rejection_varies_where_its_source_gives_the_mean_alone():
-    """Published by pqm4 for one board with its least time; known for all from the expected rounds."""
+    """pqm4 publishes the minimum for one board; for all boards the expected rounds give the deviation."""
     known = load_device("cortex-m4:c").costs
     alone = board(*(("sign", "mldsa", token, 1.0) for token in ("mldsa44", "mldsa65", "mldsa87")))
     for token, rounds in (("mldsa44", 4.25), ("mldsa65", 5.1), ("mldsa87", 3.85)):
@@ -69,7 +69,7 @@ def test_a_signature_by_rejection_varies_where_its_source_gives_the_mean_alone()
 
 
 def test_the_basis_is_that_of_parts_that_may_be_large():
-    """A cipher of a fortieth of the work, but perhaps of a third of it, is not nothing."""
+    """A cipher estimated at a fortieth of the work, but perhaps a third of it, decides the basis."""
     device = software(
         ("derive", "ecdh", "p256", 250.0),
         ("keygen", "ecdh", "p256", 250.0),
@@ -88,7 +88,7 @@ def test_the_basis_is_that_of_parts_that_may_be_large():
 
 
 def test_stacks_take_less_where_no_public_key_leaves_caches_cold():
-    """On large cores: what the reference's own handshakes of either kind took."""
+    """On large cores, as the reference's own handshakes of both kinds show."""
     shown = reference()
     warm, cold = (shown.message("tls1.2", "ClientHello", "process", public_keys=one) for one in (False, True))
     assert warm is not None
@@ -149,7 +149,7 @@ def test_own_overhead_counts_messages_and_bytes_and_lands_in_messages():
 
 @pytest.mark.parametrize("name", ["phone", "server", "cortex-m4", "palm-vii", "esp32", "rp2350"])
 def test_a_handshake_without_public_keys_costs_something_everywhere(name):
-    """PSK had no cost, marked as the device's own figure."""
+    """Even PSK has a cost, and its basis is "assumed"."""
     for side in ("client", "server"):
         cost = side_cost(parse_trace(handmade.TLS12_PSK, "x"), side, load_device(name))
         assert cost.total.mean > 1e-6
@@ -175,7 +175,7 @@ def test_work_without_a_cost_is_unknown_and_named():
 
 
 def test_a_lone_size_goes_by_the_familys_law():
-    """No build has this size: arithmetic alone speaks, and what other sizes are off it."""
+    """No build has this size: the family's law decides, and how far other sizes are from it."""
     figure = call_figure(board(("decrypt", "rsa", "rsa1024", 10.0)), ("decrypt", "rsa", "rsa1280"))
     assert figure.time is not None
     assert figure.time.mean == pytest.approx(10e-3 * 1.25 ** SIZE_EXPONENTS["rsa-private"], rel=0.15)
@@ -282,7 +282,7 @@ def test_key_generation_and_decapsulation_of_a_kem_are_within_a_factor_of_three(
 @settings(deadline=None, max_examples=30)
 @given(st.sampled_from(DEVICES), st.sampled_from(TRIPLES), st.floats(1.0, 50.0))
 def test_a_faster_clock_of_the_same_core_never_costs_more(name, triple, times):
-    """The same profile with every figure shorter by the clock: each cost is shorter by as much."""
+    """If every figure of a profile shrinks with the clock, each cost shrinks by the same factor."""
     from dataclasses import replace
 
     device = load_device(name)
@@ -350,7 +350,7 @@ def test_what_an_accelerator_does_not_offer_is_unknown():
 
 
 def test_what_an_accelerator_does_not_offer_its_library_computes_in_c():
-    """By the board's own build of that library in C; by the class of that library alone it is uncertain."""
+    """The board's own build of that library in C gives the cost; the library's class alone is uncertain."""
     x25519 = ("derive", "ecdh", "x25519")
     there = load_device("k82:c")
     figure = call_figure(load_device("k82"), x25519)
@@ -381,7 +381,7 @@ IN_C = ("k32w148", "kw47", "mcx-n947", "imx-rt1180", "rw612:c", "nrf52840:c", "k
 
 @pytest.mark.parametrize(("time_ms", "counted"), [(500.0, True), (0.5, False)])
 def test_a_rough_cipher_counts_only_beside_much_longer_work(time_ms, counted):
-    """No figure for any cipher: a C core's AES-GCM is known within a factor of about twenty."""
+    """Without a figure for any cipher, a C core's AES-GCM is known within a factor of about twenty."""
     device = software(
         ("derive", "ecdh", "p256", time_ms),
         ("keygen", "ecdh", "p256", time_ms),
@@ -425,10 +425,10 @@ def test_a_servers_software_has_its_connection_its_work_and_its_library():
     calls = ("sign rsa rsa3072", "keygen ecdh x25519", "derive ecdh x25519")
     assert known.mean == pytest.approx(unit * sum(factors[one].times for one in calls))
     assert known.mean > 2 * rsa
-    # On another processor all of its operations are slower or faster together.
+    # On another processor all operations of the library are slower or faster together.
     spread = min(factors[one].spread for one in calls)
     assert known.low <= known.mean / spread * (1 + 1e-9) < known.mean * spread <= known.high * (1 + 1e-9)
-    # The client is not the server's software's.
+    # The server's software does not change the client's cost.
     clients = [
         side_cost(open_library(server_software=name)[suite], "client", device)
         for name in ("nginx", "haproxy")

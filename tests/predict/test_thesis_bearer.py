@@ -51,7 +51,7 @@ def test_the_default_model_gives_back_the_thesis(cases):
 
 
 def test_the_thesiss_own_model_gives_it_back_too(cases):
-    """Every crossing as late as every other, so nine in ten lie within 1.645 deviations of all of them."""
+    """All crossings of a total have one delay, so nine in ten totals lie within 1.645 summed deviations."""
     assert BEARER.thesis is not None
     ratios, within = [], []
     for total_s, processing_s, messages, count in cases:
@@ -64,7 +64,7 @@ def test_the_thesiss_own_model_gives_it_back_too(cases):
 
 
 def test_every_total_has_both_ends_and_most_hold_the_thesiss():
-    """RC5, of which neither device has a figure, is assumed with a range; 44 of 48 was set before."""
+    """RC5, of which neither device has a figure, is assumed with a range; 44 of 48 was fixed beforehand."""
     thesis, held = Thesis(load(SLUG)), 0
     for case, authentication in thesis.all():
         found = scenario(case.suite(authentication), "nokia-7650", "wap-gateway-p4", "gsm-csd")
@@ -90,7 +90,7 @@ def test_every_total_has_both_ends_and_most_hold_the_thesiss():
 
 
 def test_the_profile_is_fitted_to_the_printed_tables(cases):
-    """A quarter of what each measured transmission has beyond its bytes: the profile's mean and deviation."""
+    """A quarter of each measured transmission's time beyond its bytes gives the mean and the deviation."""
     crossings = []
     for total_s, processing_s, messages, _ in cases:
         size = sum(one.size_bytes for one in messages) + 4 * 28

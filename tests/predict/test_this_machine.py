@@ -23,7 +23,7 @@ FULL, SYMMETRIC = "tls1.3/x25519/p256/server", "tls1.2/psk"
 
 
 def test_measured_handshakes_leave_the_stacks_work():
-    """Objects as the core gives them, whose rows are tuples, and not as JSON has them."""
+    """The objects are the core's, whose rows are tuples, not decoded JSON."""
     found = summarise([builtins(real.measurement(FULL)), builtins(real.measurement(SYMMETRIC))])
     kinds = {(row["protocol"], row["name"], row["work"]) for row in found.overhead["message"]}
     assert ("tls1.3", "ClientHello", "generate") in kinds
@@ -34,14 +34,14 @@ def test_measured_handshakes_leave_the_stacks_work():
 
 @pytest.mark.parametrize("suite", [FULL, SYMMETRIC])
 def test_a_profile_of_a_handshake_estimates_that_handshake(tmp_path, suite):
-    # Medians of many; the closest of three, as others have the processors meanwhile.
+    # Medians of many repetitions; the closest of three, because other programs use the processors, too.
     errors = [_error_of_its_own(tmp_path, suite, 50 + attempt) for attempt in range(3)]
-    # A single handshake does not tell calls from bytes: part of its symmetric work stays assumed.
+    # A single handshake cannot separate calls from bytes: part of its symmetric work stays assumed.
     assert min(errors) < 0.25, errors
 
 
 def _error_of_its_own(tmp_path, suite, repeat):
-    """The larger side's relative difference between a handshake and what its own profile makes of it."""
+    """The larger of the sides' relative differences between a handshake and its own profile's estimate."""
     measured = builtins(real.measurement(suite, repeat))
     path = tmp_path / f"it-{repeat}.toml"
     path.write_text(profile_of("it", [], [measured], None))
@@ -112,7 +112,7 @@ def test_every_suite_of_a_profile_runs_here_under_its_one_name():
 
 @pytest.mark.parametrize("protocol", ["tls1.2", "tls1.3"])
 def test_a_profile_is_measured_with_signatures_of_every_kind(protocol):
-    """What a stack does around a signature is not the same with another kind."""
+    """A stack's work around a signature depends on the kind of signature."""
     keys = {
         key
         for name in native.profile_suites()

@@ -81,7 +81,7 @@ def test_a_missing_trace_is_recorded_once_and_kept(library_path, tmp_path):
     assert library()["TLS1.3/PSK"].suite == "tls1.3/psk"
     assert library()["tls1.3/psk"].suite == "tls1.3/psk"
     assert recorded == ["tls1.3/psk"]
-    # The file was given, so that whatever comes from elsewhere is said.
+    # The file was given, so traces from elsewhere are reported.
     assert said == [
         f"{library_path}: no trace of tls1.3/psk: recording it once",
         f"{library_path}: no trace of tls1.3/psk; using the one recorded earlier",
@@ -161,7 +161,7 @@ def test_a_missing_trace_that_cannot_be_recorded(library):
 
 
 def spoilt(change) -> str:
-    """A library of one trace with something wrong in it, under a name that is found."""
+    """A library of one trace with an error in it, under a name that the search finds."""
     one = copy.deepcopy(handmade.TLS12_RSA)
     change(one)
     return json.dumps([{**one, "suite": "tls1.2/psk"}])

@@ -322,7 +322,7 @@ def library(**changes: object) -> dict[str, object]:
     ],
 )
 def test_server_software_names_what_is_wrong(changes, said):
-    """A name that is none would change no prediction; a factor beyond reason would overflow one."""
+    """An unknown name would change no prediction; an extreme factor would overflow one."""
     with pytest.raises(InputError, match=said) as caught:
         parse_software({**SOFTWARE, **changes}, "it.toml")
     assert str(caught.value).startswith("it.toml: ")

@@ -277,7 +277,7 @@ NEWER_MBEDTLS = """\
 
 
 def test_every_figure_is_taken_or_named():
-    """ECDHE-x25519 and DHE were dropped without a word; CTR_DRBG is in no suite, and said to be."""
+    """ECDHE-x25519 and DHE are imported; CTR_DRBG, which is in no suite, is reported."""
     _, imported = import_benchmark(NEWER_MBEDTLS, "x")
     found = imported.primitives
     assert found["keygen", "ecdh", "x25519"]["time_us"] == pytest.approx(25_000.0)
@@ -289,7 +289,7 @@ def test_every_figure_is_taken_or_named():
 
 
 def test_our_own_measurements_give_the_stacks_work():
-    """What the primitives of a message did not take is its overhead."""
+    """The overhead of a message is its time without its primitives."""
     entry = {
         "suite": "tls1.2/psk",
         "handshake": {side: {"median": 30.0, "sd": 2.0} for side in ("client_us", "server_us")},
@@ -343,7 +343,7 @@ def test_our_own_measurements_give_the_stacks_work():
     ids=["openssl", "openssl digest", "wolfcrypt", "mbedtls", "mbedtls digest", "ours"],
 )
 def test_lines_that_contradict_each_other_are_named(text, said):
-    """The last one won without a word."""
+    """Otherwise the last line would win silently."""
     with pytest.raises(InputError, match=said):
         import_benchmark(text, "bench.txt")
 
@@ -393,7 +393,7 @@ def test_damaged_output_is_one_line(tmp_path, text):
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_whatever_the_output_says_it_is_a_profile_or_one_line(tmp_path, data):
-    """Lines cut, doubled and changed in any place, of every kind of output."""
+    """Up to three lines of each kind of output are changed or cut in any place."""
     lines = data.draw(st.sampled_from([OPENSSL, WOLFCRYPT, MBEDTLS])).splitlines()
     for _ in range(data.draw(st.integers(1, 3))):
         number = data.draw(st.integers(0, len(lines) - 1))

@@ -230,7 +230,7 @@ def test_there_are_thirty_modern_devices():
 
 
 def test_wrong_figures_of_a_source_are_omitted():
-    """What one board's sources contradict is in no profile."""
+    """A figure that a board's other sources contradict is in no profile."""
     assert ("verify", "rsa", "rsa2048") not in load_device("esp32-c3").costs
     assert ("encapsulate", "mlkem", "mlkem512") not in load_device("raspberry-pi").costs
     assert load_device("raspberry-pi").spread > 1.2
@@ -250,13 +250,13 @@ def test_profiles_accept_every_algorithm_that_handshakes_name():
     }
     accepted = {(operation, one) for operation, algorithms in ALGORITHMS.items() for one in algorithms}
     assert named <= accepted
-    # Handshakes of some suite have every operation but the reading of keys, which suites do not tell of.
+    # Each operation occurs in some suite, except the import of keys, which suites do not list.
     assert {operation for operation, _ in named} == set(ALGORITHMS) - {"import"}
 
 
 @pytest.mark.parametrize("name", ["nb-iot", "nb-iot-ce1", "nb-iot-ce2"])
 def test_a_module_that_is_connected_listens(name):
-    """Without discontinuous reception it reads the control channel all the time."""
+    """Without discontinuous reception the module reads the control channel all the time."""
     energy = load_bearer(name).energy
     assert energy.idle_w == energy.receive_w == 0.09
 

@@ -107,7 +107,7 @@ def test_a_table_fits_whatever_its_rows(width):
     assert max(map(len, found)) <= width
     text = "".join("".join(found).split())
     assert "123,456" in text
-    # Long names lose parts before they are folded, and a line says so.
+    # Long names lose parts before they are folded, and a line states this.
     assert (text.count("long-part/") == 6) == (width == 200)
     assert any(line.startswith("… marks ") for line in found) == (width != 200)
 
@@ -238,13 +238,13 @@ def test_csv_has_keys_and_exact_values(capsys):
     ],
 )
 def test_a_lower_bound_is_no_upper_bound_at_once(row: dict[str, object], text: str) -> None:
-    """At least something below one per cent is no statement."""
+    """A text such as "at least less than 1 %" would state nothing."""
     assert utilisation(row) == text
 
 
 @given(st.floats(1e-9, 1e9), st.sampled_from([time, number, energy, rate]))
 def test_bounds_are_rounded_outwards(value, show):
-    """No text of a lower bound is that of a greater figure, none of an upper bound that of a lesser one."""
+    """A lower bound is never printed above its value, an upper bound never below it."""
     least, most = rounded_down(value), rounded_up(value)
     assert value * 0.9 <= least <= value <= most <= value * 1.1
     # Two digits are printed as they are.
@@ -300,7 +300,7 @@ def test_a_missed_target_differs_from_what_was_reached(reached, said):
 
 
 def test_the_interval_of_few_repetitions_is_student_s():
-    """With the normal distribution's 1.96, those of five would miss the mean in 12 % of all cases."""
+    """With the normal distribution's 1.96, intervals of five would miss the mean in 12 % of all cases."""
     for degrees in (*range(1, 60), 1000):
         assert student(degrees) == pytest.approx(stats.t.ppf(0.975, degrees), rel=0.002)
     known = [29.0, 31.5, 30.2, 33.0, 30.9]

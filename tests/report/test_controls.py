@@ -62,7 +62,7 @@ def test_a_heading_sorts_its_column_both_ways(browser):
     assert browser.evaluate(f"{head(browser, 'bytes')}.parentElement.ariaSort") == "ascending"
     browser.evaluate(f"{head(browser, 'bytes')}.click()")
     assert browser.evaluate(NAMES) == sorted(SUITES, key=sizes.__getitem__, reverse=True)
-    # By value, where the text has two digits and a unit of its own.
+    # Sorted by value, although the text has two digits and its own unit.
     browser.evaluate(f"{head(browser, 'client ms')}.click()")
     means = {suite: real.measurement(suite).handshake.client_us.mean for suite in SUITES}
     assert browser.evaluate(NAMES) == sorted(SUITES, key=means.__getitem__)

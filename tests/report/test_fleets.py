@@ -51,7 +51,7 @@ def test_least_values_are_marked_wherever_they_are_shown(results):
             assert row["wake_tail_j"] > 0.0
     alone, mixed = list(simulated_tables(results, 200)), list(mixture_tables(results, 200))
     for suite, least in (("dsa1024/server", True), ("tls1.2/psk", False)):
-        # Of a mixture all wait in one queue: what one kind lacks makes lower bounds of all.
+        # A mixture waits in one queue: a cost that one kind lacks makes all its times lower bounds.
         for lines, lacks in ((alone, least), (mixed, True)):
             shown = [line for line in lines if suite in line and not line.startswith("! ")]
             assert len(shown) == 2

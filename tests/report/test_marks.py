@@ -37,9 +37,9 @@ UNKNOWNS = (
     *(("bearer", key) for key in POWERS["bearer"]),
 )
 TRUE = {"client": (0.0, 5.0), "server": (0.0, 5.0), "bearer": (1e-4, 20.0)}
-"""What the unknown is, in truth: seconds; watts or joules."""
+"""True values of the unknown: seconds; watts or joules."""
 DRAWN = 0.05
-"""Drawn anew, the network takes a little more or less."""
+"""With new draws, the network's times differ slightly."""
 MARKED = re.compile(r"[≥≤] |.+ – |unknown$|–$|no server cost is known$")
 
 Figure = tuple[str, float | None]
@@ -47,7 +47,7 @@ Figure = tuple[str, float | None]
 
 
 def world(place, true):
-    """What every surface shows where the unknown has a true value, or None."""
+    """The cells of every output if the unknown has a true value, or None."""
     what, where = place
 
     def estimate(trace, side, device, scale):

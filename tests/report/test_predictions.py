@@ -81,7 +81,7 @@ def test_the_lead_names_the_quickest_and_the_widest_gap(results):
         gaps.setdefault(place, {})[row["suite"]] = row
         if row["missing"]:
             least.add((*place, row["suite"]))
-    assert least  # what has no figure at all cannot win
+    assert least  # a suite without a figure cannot win
     quickest = {}
     for place, here in gaps.items():
         known = {suite: row for suite, row in here.items() if (*place, suite) not in least}
@@ -237,7 +237,7 @@ def test_a_marked_time_has_two_digits():
 
 
 def test_a_quick_handshake_is_not_shown_as_none():
-    """Over a cable it takes a millisecond."""
+    """Over Ethernet, the handshake takes about a millisecond."""
     places = Places(devices=("phone",), bearers=("ethernet",), rates_per_s=(0.0,))
     own = real.measurement("tls1.2/psk")
     run = Run(Experiment(AboutExperiment(name="e"), (), places))
@@ -254,7 +254,7 @@ def test_a_quick_handshake_is_not_shown_as_none():
 
 
 def test_the_terminal_says_why_there_is_no_estimate():
-    """Of a device that is only described, in one line for all bearers."""
+    """For a device with a description only, one line for all bearers gives the reason."""
     places = Places(devices=("axim-x51v",), bearers=("lte", "gprs"), rates_per_s=(0.0,))
     own = real.measurement("tls1.2/psk")
     run = Run(Experiment(AboutExperiment(name="e"), (), places))

@@ -111,7 +111,7 @@ def test_what_stands_out_compares_suites_that_differ_in_one_part(exact):
 
 
 def test_what_intervals_do_not_show_is_not_said():
-    """Of means that are known to twice and half of them, no sentence says which takes longer; bytes stay."""
+    """If means are known to ± 200 % only, no sentence compares times; bytes are still compared."""
     noisy = results_of(real.known(suite, off=2.0) for suite in SUITES[:3])
     first, _bytes, doubts = map(plain, answer(noisy))
     assert re.search(r"± \d+%: the intervals overlap\.$", first), first
@@ -125,7 +125,7 @@ def test_what_intervals_do_not_show_is_not_said():
 
 
 def test_what_cannot_be_is_not_said():
-    """A client that signs as well does not work less, whatever was measured beside other work."""
+    """A client that also signs does not work less, whatever was measured on a busy machine."""
     alone, mutual = real.known(SUITES[0]), real.known(SUITES[1])
     quick = structs.replace(mutual.handshake, client_us=alone.handshake.client_us)
     quick = structs.replace(
@@ -253,7 +253,7 @@ def test_a_timeline_is_a_chrome_trace(page):
 
 
 def test_each_trace_has_what_the_format_requires(page):
-    """As Perfetto's importer of JSON reads it: by phase the keys it asks for, times in µs from 0 on."""
+    """Each event has the keys that Perfetto's JSON importer requires by phase; times are in µs from 0 on."""
     required = {
         "M": {"args": dict, "name": str, "pid": int, "tid": int},
         "X": {"cat": str, "dur": float, "name": str, "pid": int, "tid": int, "ts": float},

@@ -43,7 +43,7 @@ def write(folder: Path, *suites: str, **more: object) -> ResultsWriter:
 
 
 def edit(folder: Path, **changes: object) -> None:
-    """Changes keys of a manifest, which gets the digest that belongs to it."""
+    """Changes keys of a manifest and updates its digest."""
     path = folder / MANIFEST
     changed = {**json.loads(path.read_text()), **changes}
     path.write_text(json.dumps({**changed, "sha256": manifest_digest(changed)}))

@@ -124,7 +124,7 @@ def test_without_suites_an_experiment_runs_and_its_report_answers(home, tmp_path
     page = (tmp_path / "r" / "report.html").read_text().replace("<wbr>", "")
     assert "From your captures" in page
     assert "All handshakes" not in page
-    # Without the key log TLS 1.3 does not tell its keys, so that two suites look alike.
+    # Without the key log TLS 1.3 does not reveal its certificates' keys, so two suites look alike.
     assert "2 of 4 connections" in page
 
 
@@ -148,7 +148,7 @@ def test_what_is_kept_is_bounded_and_all_are_counted(home, monkeypatch):
     monkeypatch.setattr(captured, "MAX_TRACES", 2)
     monkeypatch.setattr(captured, "MAX_MESSAGES", 3)
     found = read_capture(home / "gateway.pcap", home / "gateway.keys")
-    # The first, and those that are estimated.
+    # The first connections, those with an estimate.
     assert [one.connection.suite for one in found.connections] == NAMES[:2]
     assert [len(one.connection.messages) for one in found.connections] == [3, 3]
     assert found.connections[1].omitted_messages > 0
@@ -314,7 +314,7 @@ MEASURED = real.raw("tls1.2/psk")
 
 
 def spoilt(whole: Mapping[str, object], key: str, value: object) -> str:
-    """A sound trace, then one that is not."""
+    """A valid trace, then an invalid one."""
     return json.dumps([CAPTURED, {**whole, key: value}])
 
 

@@ -67,7 +67,7 @@ def delete(folder: Path, rng: random.Random) -> None:
 
 
 def edit(folder: Path, rng: random.Random) -> None:
-    """A value of the manifest, or of a line of the list of parts, becomes another, or goes."""
+    """Changes, repeats or deletes a value of the manifest or of a line of the list of parts."""
     journal = folder / JOURNAL
     path = journal if journal.exists() and rng.random() < 0.5 else folder / MANIFEST
     lines = path.read_text().splitlines() if path == journal else [path.read_text()]
@@ -89,11 +89,11 @@ def edit(folder: Path, rng: random.Random) -> None:
 
 
 def drop_line(folder: Path, rng: random.Random) -> None:
-    """Or, where the run ended, an entry of the manifest's list."""
+    """Drops a line of the list of parts or, if the run ended, an entry of the manifest's list."""
     journal = folder / JOURNAL
     if journal.exists():
         lines = journal.read_text().splitlines(keepends=True)
-        # Without its last line, it is the list of a run that was killed before.
+        # The last line stays: without it, this would be the list of a run that was killed earlier.
         del lines[rng.randrange(len(lines) - 1)]
         journal.write_text("".join(lines))
         return
@@ -167,7 +167,7 @@ def test_a_panic_of_the_parquet_reader_is_one_clear_line(
 
 
 def loaded(folder: Path) -> Results | str:
-    """Results, or why there are none."""
+    """The results, or the message of the error."""
     try:
         return load_results(folder)
     except InputError as error:
@@ -179,7 +179,7 @@ def shows(results: Results) -> tuple[object, ...]:
 
 
 def is_killed_earlier(found: Results, sound: Results) -> bool:
-    """Of a run that was killed, the list of parts may end anywhere, and the last part be absent."""
+    """Whether these are the results of a killed run: parts to some point, perhaps without the last file."""
     parts, failures = found.manifest.parts, found.manifest.failures
     there = len(sound.manifest.planned) - len(found.missing)
     return (

@@ -102,7 +102,7 @@ def test_what_is_wrong_is_said_with_its_line(tmp_path, text, said):
 
 
 def test_damage_of_any_sort_is_one_line(tmp_path):
-    """Bytes changed, removed, repeated: no traceback, and one line says what is wrong."""
+    """Bytes changed, removed, repeated: no traceback, and one line states what is wrong."""
     whole = (
         SUITES + 'repeat = 3\ndevices = ["phone"]\nrates = ["5/s", 20]\nwithin = "1s"\npercentile = 95\n'
         '[simulated]\narrivals = ["storm:1s"]\nclients = 5\ntimeout = "3s"\n'
@@ -125,7 +125,7 @@ def test_damage_of_any_sort_is_one_line(tmp_path):
 
 
 def test_what_was_measured_inside_eap_is_estimated_there(tmp_path):
-    """By the library's traces, which are of bare handshakes, `predict --carrier eap` says the same."""
+    """`predict --carrier eap`, from the library's traces of bare handshakes, gives the same times."""
     suites = ["tls1.3/x25519/p256/server", "tls1.3/x25519/p256/server/resumed"]
     path = tmp_path / "eap.toml"
     path.write_text(f'suites = {suites}\nrepeat = 1\ncarrier = "eap"\nfragment = 200\ndevices = ["phone"]\n')
@@ -148,7 +148,7 @@ def test_what_was_recorded_inside_eap_has_no_bare_estimate(tmp_path):
 
 
 def test_nothing_is_missing_where_its_handshake_failed(tmp_path):
-    """Neither a cost nor a fleet: the run is whole, and says what failed."""
+    """No estimate and no fleet is missing: the run is complete, and reports what failed."""
     path = tmp_path / "e.toml"
     path.write_text(
         'suites = ["tls1.3/x25519", "tls1.2/psk"]\nrepeat = 1\nstack = "rustls"\ndevices = ["phone"]\n'

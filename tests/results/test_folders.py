@@ -59,7 +59,7 @@ def test_ctrl_c_after_a_part_has_appeared_keeps_it(monkeypatch, tmp_path):
 
 
 def test_a_part_that_was_named_and_not_written_is_missing_not_damaged(tmp_path):
-    """Killed between the list's line and the part's name."""
+    """The run was killed after writing the list's line and before naming the part."""
     writer = write(tmp_path / "r", *SUITES[:2])
     (tmp_path / "r" / "part-0002.parquet").unlink()
     loaded = load_results(writer.folder)
@@ -92,7 +92,7 @@ def test_an_empty_run_is_readable(tmp_path):
 
 
 def test_a_reader_beside_a_run_that_ends_sees_all_of_it(tmp_path, monkeypatch):
-    """The manifest of a run that goes on is read, and then the run ends and takes its list of parts away."""
+    """A reader reads a running run's manifest; then the run ends and removes its list of parts."""
     folder = tmp_path / "results"
     write(folder, SUITES[1]).close("complete")
     ended = (folder / "manifest.json").read_bytes()

@@ -25,7 +25,7 @@ SUITES = ["tls1.2/psk", "tls1.3/x25519/p256/server", "tls1.2/psk/aes256-gcm", "t
 
 
 def killed_after(arguments: list[str], delay_s: float, watched: Path | None = None) -> None:
-    """Runs a command and kills it so long after its start, or its first file; or lets it end."""
+    """Runs a command and kills it `delay_s` after its start or after the watched file appears."""
     process = subprocess.Popen(
         [sys.executable, "-m", "shakedown", *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
@@ -49,7 +49,7 @@ def test_a_run(tmp_path, capsys, seed):
     if "manifest.json" in there:
         manifest, _ = load_manifest(folder)
         loaded = load_results(folder)
-        # Every part that has its name is whole, known, and read.
+        # Every part with its final name is complete, listed and loaded.
         parts = {name for name in there if name.startswith("part-")}
         assert parts <= {part.file for part in manifest.parts}
         assert loaded.table["scenario"].n_unique() == len(parts)
@@ -153,7 +153,7 @@ def test_a_file(inputs, tmp_path, capsys, seed, what):
     drafts = {path.name for path in tmp_path.iterdir()} - {target.name, foreign.name}
     assert all(name.endswith(DRAFT) for name in drafts), drafts
     capsys.readouterr()
-    # The next command replaces nothing unasked, says so, and finds its way when asked.
+    # Without --force, the next command refuses to replace the file; with it, the command succeeds.
     if target.exists():
         assert exit_status(command) == 2
         assert "already; accepted: another name" in capsys.readouterr().err

@@ -27,7 +27,7 @@ def test_two_runs_do_not_share_a_folder(tmp_path):
 
 
 def test_a_report_is_of_the_results_that_the_folder_holds(tmp_path):
-    """Replaced since they were read, or being replaced: no page of other results comes beside them."""
+    """If results were or are being replaced, no page of the old results is written beside them."""
     with ResultsWriter(tmp_path / "r", manifest()) as writer:
         writer.add("measured", SUITES[0], table_of(SUITES[0]))
     old = load_results(writer.folder)
@@ -65,7 +65,7 @@ def test_a_folder_made_for_a_lock_goes_with_it_where_nothing_came(tmp_path):
 
 @pytest.mark.parametrize("made_again", [False, True])
 def test_a_folder_that_went_before_it_was_locked(tmp_path, monkeypatch, made_again):
-    """Another run had made it, failed, and removed it, empty; a third one may have made it again."""
+    """Another run created the folder, failed and removed it; a third one may have created it again."""
     from shakedown.results import lock as module
 
     folder, flock, went = tmp_path / "r", module.fcntl.flock, []
@@ -87,7 +87,7 @@ def test_a_folder_that_went_before_it_was_locked(tmp_path, monkeypatch, made_aga
 
 
 def test_many_runs_into_one_folder_at_once(tmp_path):
-    """All but one are refused, whatever the others make and remove meanwhile; the one is whole."""
+    """At any time at most one run has the folder, whatever the others create and remove meanwhile."""
     code = (
         "import sys\n"
         "from shakedown.errors import InputError\n"
@@ -110,7 +110,7 @@ def test_many_runs_into_one_folder_at_once(tmp_path):
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(4)
     ]
     ended = [process.communicate(timeout=300) for process in running]
-    # Who wins how often is up to the scheduler.
+    # The scheduler decides how often each process wins.
     assert not any(err for _, err in ended), ended
     assert sum(int(out) for out, _ in ended) > 0
     assert not list(tmp_path.rglob("held"))

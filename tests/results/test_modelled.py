@@ -170,7 +170,7 @@ def test_workers_and_a_promise_are_the_experiments():
 
 
 def test_work_grows_with_places_and_rates_and_no_faster(monkeypatch):
-    """Sums of distributions, where nearly all the time goes, for each suite, device, bearer and rate."""
+    """Counts sums of distributions, which take nearly all the time, for more places and rates."""
     summed = 0
     plus = Distribution.plus
 
@@ -223,13 +223,13 @@ def test_what_is_estimated_in_many_places_is_saved_in_several_parts(monkeypatch,
     assert len(whole.manifest.parts) == 2
     assert parts.is_whole
     assert parts.table.drop("provenance", "scenario").equals(whole.table.drop("provenance", "scenario"))
-    # Killed before the last of them, the suite's predictions are missing.
+    # If the run is killed before the last part, the suite's predictions are missing.
     short = msgspec.structs.replace(parts.manifest, parts=parts.manifest.parts[:-1])
     assert [one.about for one in missing(short, short.parts)] == ["tls1.2/psk"]
 
 
 def test_saved_figures_are_marked_as_printed_ones():
-    """By the same columns: what a figure of `predict` on the terminal says, its cell of the report says."""
+    """The same columns print a figure of `predict` on the terminal and its cell in the report."""
     found = estimate(
         Places(
             devices=("palm-vii", "cortex-m4", "lpc1114"),

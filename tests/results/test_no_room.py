@@ -63,7 +63,7 @@ def test_files_that_may_not_grow(inputs, tmp_path, what, most_bytes):
     assert (out / "mine.txt").read_text() == "mine"
     assert not list(out.rglob(f"*{DRAFT}"))
     if done.returncode == 0:
-        # Some fits; what is there is all of it.
+        # Everything fitted.
         return
     assert done.returncode == 1, done.stderr
     line = done.stderr.splitlines()[-1]
@@ -72,7 +72,7 @@ def test_files_that_may_not_grow(inputs, tmp_path, what, most_bytes):
     if what in ("csv", "traces", "import", "bearer", "certs"):
         assert [path.name for path in out.iterdir()] == ["mine.txt"]
     if what == "report":
-        # A page, its figures and its list: none of this attempt.
+        # Neither the page nor its figures nor their list is left.
         assert [path.name for path in out.iterdir()] == ["mine.txt"]
     if what == "run" and (out / "r" / "manifest.json").exists():
         left = load_results(out / "r")

@@ -28,7 +28,7 @@ def test_replacing_leaves_nothing_of_the_old_run(folder):
 
 @pytest.mark.parametrize("goes_on", [False, True])
 def test_results_of_another_version_are_replaced_if_asked(tmp_path, goes_on):
-    """Only files that their list names and that are what it says; others stay, and stop nothing."""
+    """Replaces only listed files with the listed digest; other files stay and do not prevent it."""
     writer = write(tmp_path / "r", *SUITES)
     folder = writer.folder
     writer._release() if goes_on else writer.close("complete")
@@ -64,7 +64,7 @@ def test_a_killed_run_can_be_replaced(tmp_path):
 
 @pytest.mark.parametrize("calls", range(8))
 def test_killed_while_older_results_are_removed(tmp_path, monkeypatch, calls):
-    """After whichever removal: what is left can be replaced."""
+    """The command is killed after any number of removals; the rest can be replaced."""
     folder = tmp_path / "r"
     write(folder, *SUITES)._release()
     left_over(folder / MANIFEST)

@@ -58,7 +58,7 @@ def drop_rows(folder):
 
 
 def replace_first_part(folder, change):
-    """With the digest of what stands there then, as a program of another version would write it."""
+    """Changes the first part and updates its digest, as a program of another version would write it."""
     part = folder / "part-0001.parquet"
     about = pl.read_parquet_metadata(part)[PART_KEY]
     change(pl.read_parquet(part)).write_parquet(part, metadata={PART_KEY: about})
@@ -154,11 +154,11 @@ CHANGED = (
     ("schema", SCHEMA_VERSION + 1, f"schema version {SCHEMA_VERSION + 1}; accepted: {SCHEMA_VERSION}"),
     ("ended", None, f"{JOURNAL}: is missing: it lists the parts of a run that has not ended"),
 )
-"""A key of the manifest, what it holds instead, and what is said of it."""
+"""A key of the manifest, its wrong value, and the expected error."""
 
 
 def assert_told(folder: Path, expected: str) -> None:
-    """What is wrong with a folder is one line, which names it."""
+    """Checks that the error about a folder is one line, which names the folder."""
     with pytest.raises(InputError) as caught:
         load_results(folder)
     line = str(caught.value)

@@ -23,7 +23,7 @@ from shakedown.schema.identity import Identified
 
 @pytest.mark.parametrize("suite", SUITES)
 def test_every_figure_of_a_measurement_is_in_the_table(suite):
-    """Each number of the printed object, at its place; samples are in their column."""
+    """Each number of the printed object is at its place."""
     one = real.measurement(suite)
     rows = table_of(suite)
     assert dict(rows.schema) == SCHEMA
@@ -174,7 +174,7 @@ def test_parts_are_asked_one_after_the_other_as_if_they_were_one(tmp_path, monke
 
 
 def test_millions_of_rows_take_little_memory(tmp_path):
-    """A results folder whose table, with a row a prediction in Python, would take more than a gigabyte."""
+    """A results folder whose table, with a Python row per prediction, would take more than a gigabyte."""
     from shakedown.prediction import predict
     from shakedown.prediction.scenario import scenario as estimated
 
@@ -201,7 +201,7 @@ def test_millions_of_rows_take_little_memory(tmp_path):
         "assert exit_status(['report', sys.argv[1], '--csv', sys.argv[1] + '.csv']) == 0\n"
         "from shakedown.results.folder import load_results\n"
         "found = load_results(sys.argv[1])\n"
-        # Not getrusage: that counts what the process was before it became this one.
+        # Not getrusage, which includes the process's memory before exec.
         "most = int(re.search(r'VmHWM:\\s+(\\d+)', Path('/proc/self/status').read_text())[1]) / 1024\n"
         "print(found.height, found.predictions.height, most, file=sys.stderr)\n"
     )

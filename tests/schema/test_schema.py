@@ -108,7 +108,7 @@ ASKED_BY_THEIR_OWN_TESTS = {"serve", "load", "bearer", "eap", "aka", "compare", 
 
 
 def survives(printed: object, again: object) -> bool:
-    """Whether all that was printed comes back; what a definition adds by default is no loss."""
+    """Whether all printed values survive decoding and encoding; added defaults do not matter."""
     if isinstance(printed, dict) and isinstance(again, dict):
         return all(survives(value, again[key]) for key, value in printed.items())
     if isinstance(printed, list) and isinstance(again, list):
@@ -123,7 +123,7 @@ def survives(printed: object, again: object) -> bool:
 )
 def test_what_commands_print_is_what_the_schema_says(printed, name, command):
     kind, _ = PRINTED[name]
-    # Commands that go on where one suite fails print an object of another kind for it.
+    # Commands that continue after a suite fails print another kind of object for it.
     array = [one for one in json.loads(printed(*command)) if ("error" in one) == name.endswith("-failure")]
     objects = decode(json.dumps(array), list[kind], " ".join(command))
     assert objects
@@ -143,7 +143,7 @@ def test_every_command_that_prints_json_is_asked() -> None:
 def commands_with_json(
     group: click.Group | None = None, above: tuple[str, ...] = ()
 ) -> Iterator[tuple[str, ...]]:
-    """The commands, by their words, that have the option."""
+    """The words of each command that has the option."""
     group = group or app
     with click.Context(group) as context:
         for name in group.list_commands(context):

@@ -34,7 +34,7 @@ def shakedown(capsys: pytest.CaptureFixture[str]) -> Callable[..., SimpleNamespa
 
 @pytest.fixture
 def interruptible():
-    """As at a terminal: what a shell starts in the background ignores Ctrl-C."""
+    """Ctrl-C interrupts, as at a terminal; background processes of a shell ignore it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -48,7 +48,7 @@ def client():
 
 @pytest.fixture
 def quick(monkeypatch):
-    """Searches for a capacity that settle for little."""
+    """Limits that make searches for a capacity short."""
     found = {"MAX_EVENTS": 4_000_000, "MAX_EVENTS_TRIED": 2_000_000, "STEP": 1.2, "FIRST_RUN_CLIENTS": 4_000}
     for name, value in found.items():
         monkeypatch.setattr(f"shakedown.simulation.capacity.{name}", value)

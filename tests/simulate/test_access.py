@@ -73,7 +73,7 @@ def test_clients_per_cell_gives_the_cells(shakedown):
         for one in ({"cells": 4}, {"clients_per_cell": 50})
     )
     assert once == again
-    # Replications share the clients out: each has half of them in its cells.
+    # Replications share the clients: each has half of them in its cells.
     halves = Fleet(arrivals="storm:2s", clients=200, replications=2, clients_per_cell=50)
     (row,) = simulate("tls1.2/psk", halves, bearer="nb-iot")
     assert row.cells == 2

@@ -167,7 +167,7 @@ def test_a_curve_brings_some_clients_and_not_too_many(tmp_path, arrivals, brings
 
 
 def test_the_core_reads_times_as_they_are_written(tmp_path):
-    """Written some at a time or at once: the same fleet."""
+    """Times that are passed in blocks or at once give the same fleet."""
     (tmp_path / "times.txt").write_text("0\n1e-1\n0.125\n")
     found = Client(scenario("tls1.3/x25519/p256/server", traces=open_library()))
     settled = settle(Fleet(arrivals="file:times.txt"), tmp_path)
@@ -232,12 +232,12 @@ def test_options_that_cannot_be_are_refused(options, says):
 
 @pytest.mark.parametrize("arrivals", ["poisson:1e-9/s", "deterministic:1e-8/s", "bursts:1@1e-9/s"])
 def test_clients_that_virtual_time_does_not_last_for_are_refused(arrivals):
-    """Virtual time ends after 584 years: who came later was missing from every count, without a word."""
+    """Virtual time ends after 584 years; later clients would silently be missing from every count."""
     with pytest.raises(
         InputError, match=r"clients is 200 and .* years for them; accepted: 100 years at most"
     ):
         settle(Fleet(arrivals=arrivals, clients=200))
-    # As few as there is time for.
+    # At this rate the clients come within the limit.
     assert settle(Fleet(arrivals="poisson:1e-7/s", clients=200)).clients == 200
 
 
@@ -266,7 +266,7 @@ def test_more_than_memory_holds_is_refused_in_one_line(monkeypatch):
         check_room(found, settle(Fleet(arrivals="storm:1s", clients=1_000_000)), 1)
     with pytest.raises(InputError, match="would be in progress at once"):
         check_room(found, settle(Fleet(arrivals="storm:1s", clients=100_000)), 1, engines=True)
-    # Served as they come, as many as one likes.
+    # If clients are served as they come, any number of them fits.
     check_room(found, settle(Fleet(arrivals="poisson:100/s", clients=1_000_000_000)), 1)
 
 

@@ -87,7 +87,7 @@ def test_what_progress_raises_breaks_the_simulation_off(threads: int) -> None:
         told.append((done, total))
         raise KeyboardInterrupt
 
-    # So long that only breaking off can end it.
+    # The run is so long that only an interrupt can end it.
     with pytest.raises(KeyboardInterrupt):
         simulate(progress, threads, clients=10**9)
     ((done, total),) = told

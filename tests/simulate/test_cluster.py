@@ -21,7 +21,7 @@ from shakedown.experiments.runner import run_experiment
 from shakedown.results.folder import load_results
 
 pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.usefixtures("interruptible")]
-"""Dask's own warnings are its own."""
+"""Dask's warnings are not errors."""
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def experiment(tmp_path_factory):
 
 
 def figures(folder) -> bytes:
-    """All that may be made elsewhere, as it would stand in a file."""
+    """All figures that workers may compute, as bytes."""
     table = load_results(folder).table.filter(pl.col("kind").is_in(["modelled", "simulated"]))
     return table.drop("provenance").write_ndjson().encode()
 
@@ -51,7 +51,7 @@ def test_a_worker_is_killed_in_the_middle_and_nothing_is_lost(experiment, client
     def kill_one(_found: object) -> None:
         nonlocal printed
         printed += 1
-        # Two are measured and twelve modelled, two a place; then the fleets come.
+        # Two measurements and two figures for each of twelve places are printed before the fleets.
         if printed == 2 + 24 + 5:
             os.kill(victims[0], signal.SIGKILL)
 
@@ -95,7 +95,7 @@ def test_a_profile_with_another_figure_has_another_fingerprint(monkeypatch, tmp_
 
 
 def test_a_worker_that_came_later_and_is_another_is_told(client, monkeypatch):
-    """The first look passed; what differs goes with every job."""
+    """The first check passed; each later job carries the fingerprint that differs."""
     pool = cluster.Cluster(client)
     assert list(pool.results([cluster.alone(partial(pow, 2, 3))])) == [8]
     real = cluster.fingerprint
@@ -145,7 +145,7 @@ def test_what_a_job_raises_is_raised(client):
     [("CoreError", ShakedownError), ("CaptureError", InputError), ("Unsupported", InputError)],
 )
 def test_what_the_core_complains_of_elsewhere_is_as_clear_here(client, make, kind):
-    """Some of its classes are not found again where they are unpacked."""
+    """Some of the core's exception classes cannot be unpickled."""
 
     def job():
         from shakedown import native
@@ -165,7 +165,7 @@ def test_processes_that_there_cannot_be_are_refused(workers):
 
 @pytest.mark.parametrize(("lost", "starts"), [(1, True), (cluster.STARTS, False)])
 def test_a_worker_that_is_lost_while_it_starts_is_started_again(monkeypatch, lost, starts):
-    """Dask says then that a nanny failed to start."""
+    """Dask then reports that a nanny failed to start."""
     import distributed
 
     real, tried = distributed.LocalCluster, []
@@ -190,7 +190,7 @@ def test_several_clusters_on_a_machine_are_no_matter_for_words():
     """Dask's scheduler warns where port 8787 is taken."""
     with socket.socket() as held, warnings.catch_warnings(record=True) as said:
         held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        # Somebody else may have it: so much the better.
+        # The port may already be taken, which serves the test as well.
         with contextlib.suppress(OSError):
             held.bind(("127.0.0.1", 8787))
             held.listen()
@@ -202,7 +202,7 @@ def test_several_clusters_on_a_machine_are_no_matter_for_words():
 
 @pytest.mark.parametrize("reason", [None, KeyboardInterrupt("the figures are …"), ShakedownError("refused")])
 def test_ctrl_c_while_a_cluster_ends_keeps_the_reason_of_the_end(monkeypatch, reason):
-    """It hurries the end, and nothing is left of it."""
+    """Ctrl-C speeds up the end, and no process remains."""
     real, children = cluster.to_the_end, set(active_children())
 
     def interrupted_end(work, others, **how):

@@ -16,11 +16,11 @@ from shakedown.errors import InputError
 from shakedown.experiments import cluster
 
 pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.usefixtures("interruptible")]
-"""Dask's own warnings are its own."""
+"""Dask's warnings are not errors."""
 
 
 def test_strangers_on_the_machine_are_refused(client):
-    """What listens takes no work from who has not this cluster's own key."""
+    """Listening processes accept no work from a client without this cluster's key."""
     from distributed import Client
     from distributed.security import Security
 
@@ -88,7 +88,7 @@ def test_a_folder_of_other_users_is_not_used(monkeypatch, tmp_path):
 
 @pytest.fixture(scope="module")
 def pki(tmp_path_factory):
-    """A root, what it issued, and a stranger's root, by OpenSSL."""
+    """A root, a certificate that it issued, and a foreign root, by OpenSSL."""
     folder = tmp_path_factory.mktemp("pki")
 
     def openssl(*arguments: object) -> None:

@@ -150,7 +150,7 @@ def test_a_mixture_has_a_fleet_in_each_place_that_its_kinds_leave_open(mixed):
 
 
 def test_a_mixture_of_an_experiment_is_that_of_the_command(tmp_path):
-    """Where each suite is estimated from the same recordings, as those of the library that both ask."""
+    """The results are the same if both estimate suites from the same traces, here the library's."""
     import shakedown as lab
     from shakedown.schema.simulated import SimulatedMix
 
@@ -200,7 +200,7 @@ def test_what_a_mixture_cannot_be_estimated_with_is_reported(tmp_path):
     results = load_results(tmp_path / "results")
     rows = results.fleets.filter(pl.col("without_cost").is_not_null()).to_dicts()
     assert [row["suite"] for row in rows] == ["meters"] * 2
-    # Not only in the report: once, for both fleets have the same reason.
+    # The terminal states the reason once, because both fleets have the same one.
     said = [one for one in simulated_tables(results, 80) if "simulated: meters" in one]
     assert said == [f"not simulated: meters: {rows[0]['without_cost']}"]
 

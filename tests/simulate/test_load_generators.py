@@ -19,11 +19,11 @@ from shakedown.experiments import cluster, load_generators
 from shakedown.native import signals
 
 pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.usefixtures("interruptible")]
-"""Dask's own warnings are its own."""
+"""Dask's warnings are not errors."""
 
 
 def interrupt_when(begun: Iterable[Path], noted: threading.Event | None = None) -> threading.Thread:
-    """Ctrl-C once jobs have begun; again once the first was noted, however long that took."""
+    """Sends Ctrl-C once jobs have begun, and again once the first was noticed."""
 
     def run() -> None:
         while not all(path.exists() for path in begun):
@@ -49,7 +49,7 @@ def wait_for(path: Path) -> None:
 def until_stopped(
     begun: Path, found: int | None, ended: Path | None = None
 ) -> Callable[[Callable[[], None]], int]:
-    """A job that ends only on request, with what it has found; None: it had nothing."""
+    """A job that ends only on request and returns `found`; None: it has no result."""
 
     def job(look: Callable[[], None]) -> int:
         begun.touch()
@@ -68,7 +68,7 @@ def until_stopped(
 
 
 def deaf(begun: Path, ended: Path) -> Callable[[Callable[[], None]], int]:
-    """A job that looks at nothing but a file."""
+    """A job that ignores requests to stop, and ends once a file exists."""
 
     def job(_look: Callable[[], None]) -> int:
         begun.touch()
@@ -92,13 +92,13 @@ def test_generators_that_are_interrupted_hand_back_what_they_have(client, tmp_pa
     with pytest.raises(KeyboardInterrupt):
         generators.results([until_stopped(path, None) for path in begun])
     thread.join()
-    # And there is nothing left of it.
+    # No trace of the interrupt is left.
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert generators.results([lambda look: look() or 5] * 2) == [5, 5]
 
 
 def test_a_generator_that_was_lost_is_not_waited_for(client, tmp_path, monkeypatch):
-    """It would wait for longer than the test has."""
+    """Such a wait would exceed the test's time limit."""
     monkeypatch.setattr(load_generators, "STOP_S", 1e6)
     generators = load_generators.Generators(client)
     victim = client.run(os.getpid)[generators.workers[0]]
@@ -113,7 +113,7 @@ def test_a_generator_that_was_lost_is_not_waited_for(client, tmp_path, monkeypat
 
 
 def test_a_worker_that_is_lost_with_its_finished_job_is_told(client, monkeypatch):
-    """All are done, and what one of them found is gone with it."""
+    """All jobs are done, and one job's result is lost with its worker."""
     generators = load_generators.Generators(client)
     victim = client.run(os.getpid)[generators.workers[0]]
     monkeypatch.setattr(load_generators, "WORKER_CHECK_S", 0.5)
@@ -134,7 +134,7 @@ def test_a_worker_that_is_lost_with_its_finished_job_is_told(client, monkeypatch
 
 
 def test_a_scheduler_that_says_nothing_of_its_workers_keeps_nobody(client, tmp_path, monkeypatch):
-    """One that is stopped, say: Ctrl-C is heard nevertheless."""
+    """With a stopped scheduler, for example, Ctrl-C still works."""
     import asyncio
 
     generators = load_generators.Generators(client)
@@ -152,7 +152,7 @@ def test_a_scheduler_that_says_nothing_of_its_workers_keeps_nobody(client, tmp_p
 
 
 def test_a_generator_that_does_not_answer_is_omitted(client, tmp_path, monkeypatch):
-    # The other one answers within it, on a busy machine too.
+    # The other generator answers within this time, on a busy machine, too.
     monkeypatch.setattr(load_generators, "STOP_S", 10.0)
     begun, ended = [tmp_path / "a", tmp_path / "b"], tmp_path / "ended"
     thread = interrupt_when(begun)
@@ -167,7 +167,7 @@ def test_a_generator_that_does_not_answer_is_omitted(client, tmp_path, monkeypat
 
 
 def test_workers_are_not_lost_where_the_client_forgets_them(client, monkeypatch):
-    """Its own list is emptied now and then, between being asked for and being read."""
+    """The client's own list of workers is sometimes emptied between its request and its use."""
     monkeypatch.setattr(client, "scheduler_info", lambda **_: {"workers": {}})
     assert cluster.Cluster(client).threads() == 2
     generators = load_generators.Generators(client)
@@ -193,7 +193,7 @@ def test_generators_whose_scheduler_is_lost_say_so_in_one_line(tmp_path):
                 with pytest.raises(ShakedownError, match=r"the scheduler tcp://.* was lost; the load has no"):
                     generators.results([until_stopped(tmp_path / "begun", 1, tmp_path / "ended")])
             thread.join()
-            # No process is left that could stop it.
+            # No process is left that could stop the job.
             wait_for(tmp_path / "ended")
 
 
@@ -220,7 +220,7 @@ def test_a_generator_ends_where_its_client_was_killed(tmp_path):
 
 
 def test_a_second_ctrl_c_waits_for_no_generator(client, tmp_path, monkeypatch):
-    """It would wait for longer than the test has."""
+    """Such a wait would exceed the test's time limit."""
     monkeypatch.setattr(load_generators, "STOP_S", 1e6)
     begun, ended, noted = [tmp_path / "a", tmp_path / "b"], tmp_path / "ended", threading.Event()
     generators = load_generators.Generators(client)

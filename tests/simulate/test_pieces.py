@@ -21,7 +21,7 @@ from shakedown.simulation.pieces import in_pieces
 from shakedown.simulation.simulate import simulate
 
 pytestmark = pytest.mark.filterwarnings("default")
-"""Dask's own warnings are its own."""
+"""Dask's warnings are not errors."""
 
 SUITES = ("tls1.3/x25519/p256/server", "tls1.2/psk")
 METERS = Site(device="cortex-m4", bearer="nb-iot", server_workers=2)
@@ -58,7 +58,7 @@ def rows(fleet: Fleet, site: Site, pool=None) -> str:
 
 
 class Backwards:
-    """Jobs one after another, the last first, as a pool of so many threads."""
+    """Runs jobs one after another, the last first, as a pool of `threads` threads would."""
 
     def __init__(self, threads: int = 3) -> None:
         self.count, self.jobs = threads, []
@@ -152,7 +152,7 @@ def test_a_balance_by_cells_needs_cells():
 
 
 def with_a_mishap(text: str, begun: Path, *, kills: bool):
-    """A storm's twelve pieces, of which the first kills its worker, or keeps it, when it is begun first."""
+    """A storm's twelve pieces; the first attempt at the first one kills its worker or keeps it busy."""
 
     def first() -> str:
         if not begun.exists():
@@ -185,7 +185,7 @@ def test_a_worker_that_is_killed_or_slow_changes_no_byte(client, storm, tmp_path
 
 
 def test_the_only_worker_is_killed_with_what_was_sent_once(storm, tmp_path, monkeypatch):
-    """A scattered argument is gone with it, and is sent again."""
+    """A scattered argument is lost with the worker and is sent again."""
     monkeypatch.setattr(cluster, "LARGE_BYTES", 100)
     with cluster.local(1) as own:
         work = with_a_mishap(virtual_time.spec_text(storm), tmp_path / "begun", kills=True)

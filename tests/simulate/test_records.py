@@ -98,7 +98,7 @@ def test_what_has_no_cost_is_a_lower_bound():
     found = scenario("tls1.2/psk", server_device="palm-v").record(512)
     assert found.missing == ("server cipher aes-128-gcm",)
     assert found.basis == "unknown"
-    # All that is known of the cipher is what it takes at most, by the clock.
+    # Only an upper bound of the cipher's cost is known, from the clock.
     assert found.whole.high > 4 * found.total.high
 
 

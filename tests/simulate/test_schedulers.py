@@ -16,11 +16,11 @@ from shakedown.experiments import cluster
 from shakedown.results.folder import load_results
 
 pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.usefixtures("interruptible")]
-"""Dask's own warnings are its own."""
+"""Dask's warnings are not errors."""
 
 
 def test_a_scheduler_that_is_lost_in_the_middle_is_told_in_one_line(tmp_path):
-    """Dask's own word for it is a cancelled future, with tracebacks of its reconnection."""
+    """Dask itself reports a cancelled future, with tracebacks of its reconnection."""
     (tmp_path / "spread.toml").write_text(SPREAD.replace("clients = 400", "clients = 200000"))
     with start("dask_scheduler", "--port", "0", "--host", "127.0.0.1", "--no-dashboard") as scheduler:
         address = told(scheduler, r"Scheduler at:\s+(tcp://\S+)")
@@ -121,7 +121,7 @@ def test_the_command_says_it_in_one_line(shakedown, client, monkeypatch, tmp_pat
 
 
 def credentials_of(client, folder) -> list[str]:
-    """Options by which a command is one of a local cluster's clients."""
+    """Options that make a command a client of a local cluster."""
     options = []
     for name, what in (("ca", "ca_file"), ("cert", "client_cert"), ("key", "client_key")):
         (folder / f"{name}.pem").write_text(getattr(client.security, f"tls_{what}"))

@@ -48,7 +48,7 @@ def test_pauses_are_read_and_handed_to_the_core():
     ],
 )
 def test_a_row_names_the_options_that_decide_when_clients_try_again(shakedown, options, said):
-    """Defaults, too; and repeated as options, they are the same fleet."""
+    """Defaults are named, too; given as options, they describe the same fleet."""
     slow = ("--server-device", "cortex-m4", "--clients", "300", "--bearer", "nb-iot:congestion=reno")
     command = ("simulate", SUITE, *slow, *options)
     shown = shakedown(*command).stdout
@@ -88,7 +88,7 @@ def test_rates_come_from_a_file(shakedown, tmp_path):
     (tmp_path / "rates.csv").write_text("seconds,per second\n0,0\n10,40 # rises\n20,40\n20.5,0\n")
     arguments = ("--arrivals", "rates:rates.csv", "--json")
     (row,) = printed(shakedown("simulate", SUITE, *arguments, cwd=tmp_path))
-    # 200 + 400 + 10 on average, Poisson's.
+    # 200 + 400 + 10 on average, Poisson-distributed.
     assert abs(row["clients"] - 610) < 5 * 610**0.5
     assert row["precision"] is None
     assert sum(one["arrived"] for one in row["series"]) == row["clients"]
@@ -207,7 +207,7 @@ def test_servers_start_in_a_storm(shakedown):
     (row,) = printed(shakedown(*command, *scale, "--json"))
     found = row["autoscaling"]
     assert (found["peak"], found["started"], found["stopped"]) == (3, 2, 0)
-    # Looks at 1 and 2 s; each server serves a second later.
+    # The load is checked at 1 and 2 s; each new server serves a second later.
     assert found["starting_s"] == 2.0
     assert found["server_s"] == pytest.approx(1 * 2.0 + 2 * 1.0 + 3 * (row["virtual_s"] - 3.0))
     assert [one["servers"] for one in row["series"] if one["start_s"] in (0.0, 4.0)] == [1.0, 3.0]

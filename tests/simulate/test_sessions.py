@@ -51,7 +51,7 @@ def test_clients_drawn_one_by_one_resume_as_often():
 
 
 def gaps_of_a_fleet(at_s: np.ndarray, clients: int) -> np.ndarray:
-    """Each connection is that of a client drawn from all: the time since its one before."""
+    """A client is drawn for each connection: the times since that client's previous connection."""
     of = np.random.default_rng(2).integers(clients, size=len(at_s))
     last_s, gaps_s = np.full(clients, -np.inf), np.empty(len(at_s))
     for place, (client, now_s) in enumerate(zip(of, at_s, strict=True)):
@@ -61,7 +61,7 @@ def gaps_of_a_fleet(at_s: np.ndarray, clients: int) -> np.ndarray:
 
 
 def test_over_a_day_the_share_follows_the_rate():
-    """Two days of a fleet's connections are drawn; of the second, every hour's share agrees."""
+    """Two days of a fleet's connections are drawn; each hour's share of the second day agrees."""
     arrivals = parse_arrivals("diurnal:3/s,swing=1")
     at_s, per_s = np.asarray(arrivals.points).T
     areas = np.concatenate([[0.0], np.cumsum(np.diff(at_s) * (per_s[1:] + per_s[:-1]) / 2.0)])

@@ -67,7 +67,7 @@ def test_a_worse_storm_than_the_first_is_in_the_answer(tmp_path):
 
 
 def test_no_area_leaves_the_axis():
-    """Clients that give up are outside for longer than the last one who gets in."""
+    """Clients that give up are outside for longer than the last client that gets in."""
     fleet = Storm("x", [(1.0, 5.0), (2.0, 5.0), (40.0, 3.0), (41.0, 0.0)], recovery_s=2.5, failed=3.0)
     for width in (400, 900):
         drawn = storms([fleet], 1.0, width)

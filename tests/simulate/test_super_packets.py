@@ -44,11 +44,11 @@ def simulated(tmp_path, super_packets):
 
 def test_fewer_packets_are_lost_where_segments_travel_together(tmp_path):
     none, cut, whole = (simulated(tmp_path, f'"{one}"') for one in ("none", "cut", "whole"))
-    # The same bytes on the link, but for what is sent again and acknowledged.
+    # The same bytes on the link, except for retransmissions and acknowledgements.
     assert none.traffic.packets > 1.1 * cut.traffic.packets > 1.1 * whole.traffic.packets
     dropped = [sum(row.traffic.dropped.values()) for row in (none, cut, whole)]
     assert dropped[0] > 1.1 * dropped[1] > dropped[2]
-    # What is lost together takes longer to repair.
+    # Segments lost together take longer to repair.
     lost = [row.traffic.retransmissions / many for row, many in zip((none, cut), dropped, strict=False)]
     assert lost[1] > lost[0]
 

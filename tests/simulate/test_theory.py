@@ -92,7 +92,7 @@ def test_the_servers_turns_are_all_of_its_work():
     [("4.14", "283k"), ("4.16", "rsa2048"), ("4.16", "½ rsa1024 + ½ rsa2048"), ("4.23", "rsa3072")],
 )
 def test_the_thesis_model_misses_the_second_wait_and_the_batch(figure, name):
-    """By how much follows from its own server times: two flights wait, and a flight's work is one stretch."""
+    """The thesis's own server times give the factor: two flights wait, and a flight's work is one batch."""
     from tools import thesis_queue
 
     from shakedown.papers.load import load
@@ -106,6 +106,6 @@ def test_the_thesis_model_misses_the_second_wait_and_the_batch(figure, name):
     whole = sum(share * times.sum() ** 2 for share, times in zip(curve.shares, queued, strict=True))
     expected = 2.0 * whole / (mixed**2).sum()
     assert point.different_s / point.model_s == pytest.approx(expected, rel=0.08)
-    # Where the server's work on one is short beside the clients' part, who waited together comes back so.
+    # If server work is short beside the clients' part, clients that waited together return together.
     if max(times.sum() for times in queued) < 0.1:
         assert point.alike_s > 1.2 * point.different_s

@@ -18,7 +18,7 @@ QUICK, SLOW = "ethernet", "gprs"
 
 
 def simulated(load, bearer=QUICK, hidden=None, clients=2000, **options):
-    """A fleet that asks for a share of the server's time, each client once; without a share a storm."""
+    """A simulated fleet with this offered load, each client once; with None, a storm."""
     one = scenario(SUITE, "cortex-m4", "cortex-m4", bearer)
     arrivals = "storm:1s" if load is None else f"poisson:{load / one.service_s.mean:.6g}/s"
     fleet = settle(Fleet(arrivals=arrivals, clients=clients, replications=1, **options))
@@ -34,7 +34,7 @@ def shown(found):
 
 @pytest.mark.parametrize(("load", "unstable"), [(0.5, False), (1.5, True), (None, None)])
 def test_a_steady_load_is_unstable_where_it_asks_for_more_than_the_workers_can_do(load, unstable):
-    """A storm has an end."""
+    """A storm ends, so it is not unstable."""
     found = simulated(load)
     assert found.unstable is unstable
     assert all(("unstable" in text) == bool(unstable) for text in shown(found))
@@ -61,7 +61,7 @@ def test_clients_that_give_up_before_the_server_works_ask_for_less():
 
 
 def test_clients_that_try_again_ask_for_more():
-    """Attempts end after the server has worked on them."""
+    """Attempts time out only after the server has worked on them."""
     found = simulated(0.5, SLOW, timeout_s=2.0, retries=5, retry="base=0.1s,factor=1")
     assert found.failed["timeout"] > 0
     assert found.offered.estimate == pytest.approx(0.5, rel=0.01)

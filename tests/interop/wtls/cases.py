@@ -50,7 +50,7 @@ ORDERS: dict[str, list[list[Message]]] = {
 }
 
 CURVES = ("160p", "163k", "224p", "233k", "233r", "163r", "256p", "283k", "283r")
-# The number that a curve has; the others are spelt out.
+# Assigned numbers of curves; other curves are sent as explicit parameters.
 NUMBERS = {"160p": 7, "163k": 3, "224p": 12, "233k": 10, "233r": 11}
 
 CASES: dict[str, str] = {
@@ -91,7 +91,7 @@ MACS = {"sha40": (1, 5), "sha80": (2, 10), "sha": (3, 20), "md5-80": (6, 10), "m
 
 
 def cipher(suite: str) -> tuple[int, int, int]:
-    """A suite's cipher, its MAC and that one's size."""
+    """The numbers of a suite's cipher and MAC, and the MAC's size."""
     for bulk in sorted(CIPHERS, key=len, reverse=True):
         for mac, (number, size) in MACS.items():
             if suite.endswith(f"/{bulk}-{mac}"):

@@ -34,7 +34,7 @@ class Certificate:
 
 
 def certificate(reader: Reader) -> Certificate:
-    """Reads a certificate; it has no length of its own."""
+    """Reads a certificate, which has no length field."""
     start = reader.at
     reader.choice(1)
     algorithm = ("anonymous", "ecdsa_sha", "rsa_sha")[reader.choice(0, 1, 2)]

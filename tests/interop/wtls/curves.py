@@ -149,7 +149,7 @@ class Curve:
 
 
 def _square_root(value: int, p: int) -> int:
-    """Tonelli and Shanks; a value without a root gives a number that is none."""
+    """Tonelli and Shanks; for a value without a root, the result is not a root."""
     odd, twos = p - 1, 0
     while odd % 2 == 0:
         odd, twos = odd // 2, twos + 1
@@ -171,7 +171,7 @@ def _prime(p: int, a: int, b: int, x: int, y: int, n: int) -> Curve:
     return Curve(PrimeField(p), a, b, (x, y), n, 1)
 
 
-# The specification's numbers (WAP-261-WTLS, Appendix A, table 8), those that are used here.
+# The numbered curves of the specification (WAP-261-WTLS, Appendix A, table 8) that are used here.
 NUMBERED = {
     3: Curve(
         BinaryField(163, (3, 6, 7)),
@@ -237,7 +237,7 @@ NUMBERED = {
 
 
 def curve(parameters: ParameterSpecifier) -> Curve:
-    """The curve that a specifier means. Raises `Malformed` where what is spelt out is none."""
+    """The curve of a specifier. Raises `Malformed` if explicit parameters are no curve."""
     given = parameters.explicit
     if given is None:
         return NUMBERED[parameters.index]

@@ -53,7 +53,7 @@ class Item:
 
 
 def records(datagram: bytes) -> tuple[Record, ...]:
-    """Takes a datagram apart."""
+    """Splits a datagram into records."""
     reader, found = Reader(datagram, "datagram"), []
     while reader.left:
         start = reader.at
@@ -109,14 +109,14 @@ class Decoder:
 
     @property
     def resumed(self) -> bool:
-        """Whether the server took up the session that the client named."""
+        """Whether the server resumed the session that the client offered."""
         hellos = self.client_hello, self.server_hello
         return bool(hellos[0] and hellos[1] and hellos[0].session_id) and (
             hellos[0].session_id == hellos[1].session_id  # type: ignore[union-attr]
         )
 
     def datagram(self, sender: Sender, data: bytes) -> list[Item]:
-        """Reads one datagram, and says what is in it. Raises `Malformed`."""
+        """Reads one datagram and returns its items. Raises `Malformed`."""
         found = [self._item(sender, record) for record in records(data)]
         self._datagrams += 1
         self.items += found

@@ -58,7 +58,7 @@ class ServerHello:
 
 @dataclass(frozen=True)
 class Certificates:
-    """A chain, of whose certificates those in X.509 stay DER."""
+    """A chain; X.509 certificates stay DER."""
 
     chain: tuple[Certificate, ...]
     x509: tuple[bytes, ...] = ()
@@ -163,7 +163,7 @@ def _server_key_exchange(reader: Reader, kind: Family) -> ServerKeyExchange:
 
 
 def body(number: int, content: bytes, suite: int | None) -> Body:
-    """Reads a message's body; `suite` is the key exchange that the server chose, once it has."""
+    """Reads a message's body; `suite` is the key exchange that the server chose, or None before that."""
     name = NAMES[number]
     kind = None if suite is None else family(suite)
     if name in ("ServerKeyExchange", "ClientKeyExchange") and kind in (None, "none"):

@@ -13,7 +13,7 @@ class Malformed(ValueError):
 
 
 class Reader:
-    """Takes values off the front of bytes."""
+    """Reads values from the front of bytes."""
 
     def __init__(self, data: bytes, what: str, base: int = 0) -> None:
         self.data, self.what, self.at, self._base = data, what, 0, base

@@ -19,7 +19,7 @@ def rsa_verifies(key: RSAPublicKey, digest: bytes, signature: bytes) -> bool:
 
 
 def signed_by(certificate: Certificate, issuer: Certificate) -> bool:
-    """Whether the issuer's key made the certificate's signature, and may have."""
+    """Whether the issuer's key made the certificate's signature, and may sign."""
     digest = hashlib.sha1(certificate.signed).digest()
     if isinstance(issuer.key, RSAPublicKey):
         return certificate.signature_algorithm == "rsa_sha" and rsa_verifies(

@@ -17,7 +17,7 @@ SUITES = (
 
 
 def family(suite: int) -> Family:
-    """What kind of public key a key exchange suite goes with."""
+    """The kind of public key of a key exchange suite."""
     name = SUITES[suite]
     for start, kind in (("RSA", "rsa"), ("DH", "dh"), ("ECDH", "ec")):
         if name.startswith(start):
@@ -65,7 +65,7 @@ class BinaryField:
 
 @dataclass(frozen=True)
 class ECParameters:
-    """A curve spelt out."""
+    """A curve's explicit parameters."""
 
     field: PrimeField | BinaryField
     a: bytes
@@ -107,7 +107,7 @@ class DHParameters:
 
 @dataclass(frozen=True)
 class ParameterSpecifier:
-    """Which group: none (0), an assigned number, or spelt out (255)."""
+    """Which group: none (0), an assigned number, or explicit (255)."""
 
     index: int
     explicit: ECParameters | DHParameters | None

@@ -41,7 +41,7 @@ DOUBT = "the root's curve is not visible; assumed: "
 
 @pytest.fixture(scope="module", params=("wtls", "x509"))
 def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
-    """The suite and problems by the keys asked for."""
+    """The reported suite and problems, by the keys of the chain."""
     folder = tmp_path_factory.mktemp("curves")
     asked = [f"{leaf}@{root}" for leaf, root in _pairs()]
     path = folder / "all.pcap"
@@ -83,5 +83,5 @@ def test_every_curve_and_whatever_may_be_the_root(told: dict[str, list[str]]) ->
             assert first == taken, asked
             possible |= set(others.replace(" or ", ", ").split(", "))
         assert root in possible <= alike, (asked, problems)
-        # Its own kind first: what nearly all chains are.
+        # The leaf's own kind is assumed first, because nearly all chains have one kind.
         assert taken == root or leaf != root, asked

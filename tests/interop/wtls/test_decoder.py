@@ -45,7 +45,7 @@ def test_worked_alerts() -> None:
     decoder = decode([("client", worked.CLIENT_HELLO), ("server", worked.NO_CONNECTION)])
     assert decoder.items[-1].body == Alert("critical", 5, bytes.fromhex("42fa49bd"))
     assert checksum(worked.CLIENT_DATA).hex() == "42fa49bd"
-    # In the clear on a connection that has changed its cipher.
+    # An unencrypted alert on a connection that has changed its cipher.
     decoder = decode(worked.FULL)
     alert = bytes.fromhex("c20001") + worked.BAD_RECORD_MAC[3:]
     assert decoder.datagram("server", alert)[0].body == Alert("warning", 20, bytes.fromhex("42fa49bd"))

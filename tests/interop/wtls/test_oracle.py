@@ -34,7 +34,7 @@ def sorted_by_index(connections: Iterable[captures.Inspected]) -> list[captures.
     return sorted(connections, key=lambda one: int(one.connection.index))
 
 
-NOW_S = 1767225600  # 2026-01-01, the laboratory's day
+NOW_S = 1767225600  # 2026-01-01, the verification time
 EXPLICIT_ORDERS = {
     # SEC 2, version 2.0, and FIPS 186-4.
     "163r": 0x040000000000000000000292FE77E70C12A4234C33,
@@ -65,7 +65,7 @@ def test_same_messages_and_bytes_as_measured(captured: Captured, suite: str) -> 
 
 
 def test_inspect_gives_each_handshake_its_name(captured: Captured) -> None:
-    """But for sessions made elsewhere, which show too little."""
+    """Except for sessions established outside the capture."""
     found = [one.connection.suite for one in sorted_by_index(captures.inspect(captured.path))]
     assert found == [None if suite.endswith("/resumed") else suite for suite in CASES]
 
@@ -80,7 +80,7 @@ def test_order_and_flights(captured: Captured, suite: str) -> None:
 
 @each_suite
 def test_records(captured: Captured, suite: str) -> None:
-    """Counters count ChangeCipherSpec and start again after it; each header is whole."""
+    """Sequence numbers include the ChangeCipherSpec and restart after it; each header is complete."""
     for item in captured.connections[suite].items:
         assert item.record.has_length
         assert item.record.protected == (item.name == "Finished")
@@ -163,14 +163,14 @@ def test_certificates(captured: Captured, suite: str) -> None:
             assert one.issuer == issuer.subject
             assert signed_by(one, issuer)
         assert chain[-1].issuer != chain[-1].subject, "the root stays at home"
-        # A chain's last signature is made on the root's own curve, so few of the roots come into question.
+        # A chain's last signature is made on the root's own curve, so only a few of the roots are tried.
         likely = [root for root in captured.roots if same_kind(root, described[-1])]
         assert [root for root in likely if signed_by(chain[-1], root)]
 
 
 @pytest.mark.parametrize("key", EXPLICIT_ORDERS)
 def test_curves_spelt_out(captured: Captured, key: str) -> None:
-    """The parameters are those of the standard curve: the order is, and the base point has it."""
+    """The parameters are the standard curve's: the order is the same, and the base point has this order."""
     ((_, chain),) = chains(captured.connections[f"wtls/ecdh_ecdsa/{key}/server"])
     parameters = chain[0].parameters
     assert isinstance(parameters.explicit, ECParameters)

@@ -71,7 +71,7 @@ def with_curve(item: Item) -> bool:
 
 
 def compare(frames: list[Frame], connection: Decoder) -> int:
-    """Holds each record that the dissector reaches against ours; says how many there were."""
+    """Compares each record that the dissector reaches with ours; returns their number."""
     compared = 0
     for number, frame in enumerate(frames):
         items = [item for item in connection.items if item.datagram == number]
@@ -160,13 +160,13 @@ def test_every_handshake(captured: Captured, peer: Callable[[str], str]) -> None
     for own, connection in zip(by_client.values(), captured.connections.values(), strict=True):
         curves = sum(with_curve(item) for item in connection.items)
         compared = compare(own, connection)
-        # Where no certificate stops the dissector, it has seen all.
+        # If no certificate stops the dissector, it reaches all records.
         assert compared == len(connection.items) if not curves else 0 < compared < len(connection.items)
 
 
 @pytest.mark.parametrize("alert", [worked.NO_CONNECTION, worked.BAD_RECORD_MAC])
 def test_alerts(alert: bytes, tmp_path: Path, peer: Callable[[str], str]) -> None:
-    """In the clear, after a handshake: number 2, or 65535 where there is no connection."""
+    """Unencrypted alerts after a handshake: sequence number 2, or 65535 without a connection."""
     if alert == worked.BAD_RECORD_MAC:
         alert = alert[:1] + b"\0\1" + alert[3:]  # the server's next number
     datagrams = [*worked.FULL, ("client", worked.CLIENT_DATA), ("server", alert)]

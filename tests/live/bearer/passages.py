@@ -22,11 +22,11 @@ from shakedown.profiles import load_bearer
 from shakedown.profiles.delay import distribution
 
 ATTEMPTS = 6
-"""How often something is timed until it took as long as it should: a busy machine makes it longer."""
+"""Maximum number of measurements until a time is as expected: a busy machine makes times longer."""
 TESTS = Path(__file__).parents[2]
 SHORT_BYTES = 52
 TRAIN = 40
-"""Packets of a train: what the queue of a profile without its spread has room for."""
+"""Packets of a train, which fit the queue of a profile without spread."""
 HEADERS_BYTES = 28
 TIMEOUT_S = 300.0
 
@@ -41,7 +41,7 @@ def send(end: socket.socket, kind: int, payload_bytes: int, to: tuple[str, int] 
 
 
 def reflect(end: socket.socket, train_bytes: int) -> None:
-    """The gateway's end: answers every packet, and every train with one as long; until it is closed."""
+    """The gateway's end: answers each packet with a packet, each train with a train, until closed."""
     first_ns, many = 0, 0
     while True:
         try:
@@ -64,7 +64,7 @@ def reflect(end: socket.socket, train_bytes: int) -> None:
 
 
 def probe(port: int, rounds: int, trains: int, train_bytes: int) -> dict[str, list[float]]:
-    """The client's end: seconds that packets and trains took, by what and direction."""
+    """The client's end: the times of packets and trains in seconds, by kind and direction."""
     found: dict[str, list[float]] = {"packet up": [], "packet down": [], "train up": [], "train down": []}
 
     def note(what: str, data: bytes) -> None:
@@ -90,14 +90,14 @@ def probe(port: int, rounds: int, trains: int, train_bytes: int) -> dict[str, li
 
 @dataclass(frozen=True)
 class Passages:
-    """The least that packets and trains took across a bearer, and what its profile says."""
+    """The shortest times of packets and trains across a bearer, and those of its profile."""
 
     least_s: dict[str, float]
     profile_s: dict[str, float]
 
 
 def passages(profile: Path, count: int) -> Passages:
-    """One after another, so many of each way, over a profile without spread and loss."""
+    """Sends `count` packets, then `count` trains, over a profile without spread and loss."""
     bearer = load_bearer(str(profile))
     slowest = min(bearer.up_bits_per_s, bearer.down_bits_per_s)
     # A train of about two seconds, or of full packets.

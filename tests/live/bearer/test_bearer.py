@@ -96,7 +96,7 @@ def test_only_one_way_out(shakedown: Run) -> None:
 
 
 def test_a_server_on_the_hosts_loopback_answers_across_the_bearer(shakedown: Run, echo_port: int) -> None:
-    """The connection takes a round trip, and so does the answer; the time is the namespace's own clock."""
+    """Connecting takes a round trip, and so does the answer; the namespace's own clock measures both."""
     code = f"""
 import socket, time
 begin = time.monotonic()
@@ -132,7 +132,7 @@ except ConnectionRefusedError:
 
 
 def test_what_was_sent_last_arrives_after_the_commands_end(shakedown: Run) -> None:
-    """As it would leave a modem: on GPRS the command is long gone when its last bytes arrive."""
+    """As with a modem: on GPRS the command has long ended when its last bytes arrive."""
     listener = socket.create_server(("127.0.0.1", 0))
     got: list[bytes] = []
 
@@ -191,7 +191,7 @@ def test_a_pair_of_commands_each_at_its_end(shakedown: Run) -> None:
 
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_is_passed_on_and_nothing_is_left(sent: signal.Signals, tmp_path: Path) -> None:
-    """The command ends by the signal, what it left in the background is ended, and so are the namespaces."""
+    """The signal ends the command; its background processes and the namespaces end, too."""
     marker = tmp_path / "pids"
     code = f"""
 import os, subprocess, time
@@ -258,7 +258,7 @@ NAMES = {"gsm-csd": 2, "gprs": 2, "nb-iot": 2, "lte": 30, "geo": 4}
 
 
 def test_packets_and_trains_take_what_profiles_say(tmp_path: Path) -> None:
-    """None takes less, and of many some take no more than 3 % longer: others lost the processor."""
+    """None takes less, and the fastest of many at most 3 % more: others were preempted."""
     profiles = {name: fixed(name, tmp_path) for name in NAMES}
     left = {(name, way) for name in NAMES for way in ("packet up", "packet down", "train up", "train down")}
     least: dict[tuple[str, str], float] = {}
@@ -277,8 +277,8 @@ def test_packets_and_trains_take_what_profiles_say(tmp_path: Path) -> None:
 
 
 def test_a_check_draws_what_profiles_say_and_measures_no_less(tmp_path: Path) -> None:
-    """With its spread, by what it draws in the long run; without it, exactly. What clocks say is later than
-    what was drawn for the same packets by as much as other programs had the processors.
+    """With spread, draws match the profile in the long run; without spread, exactly. Measured times exceed
+    the times drawn for the same packets by as long as other programs used the processors.
     """
     checks = {
         name: subprocess.Popen(
@@ -307,7 +307,7 @@ def test_a_check_draws_what_profiles_say_and_measures_no_less(tmp_path: Path) ->
                 # Packets behind a late packet take longer.
                 assert figure["measured"] >= figure["drawn"] >= figure["profile"] * (1.0 - 1e-6)
             if figure["figure"] == "loss":
-                # Nothing is, but where so much came late at once that the queue was full.
+                # Nothing is lost, unless so many packets came late at once that the queue was full.
                 full = without["report"][figure["direction"]]["queue_full"]
                 assert figure["drawn"] * figure["n"] <= full + 0.5, (name, figure)
 

@@ -24,12 +24,12 @@ from shakedown.profiles.delay import distribution
 from shakedown.schema.base import decode
 from shakedown.schema.bearer import MeasuredPath
 
-# On faster bearers what the two programs compute, and when they are scheduled, is a larger part of the whole.
+# On faster bearers, computation and scheduling of the two programs are a larger part of the total.
 CASES = [("gsm-csd", 2), ("gprs", 12), ("nb-iot", 12), ("geo", 2), ("geo", 36)]
 
 
 def test_handshakes_take_what_the_simulator_predicts(tmp_path: Path, peer: Callable[[str], str]) -> None:
-    """1, 5 and 15 kB of server flight, within 5 %; the window's extra round trip is there in all."""
+    """Server flights of 1, 5 and 15 kB, within 5 %; the longest takes the window's extra round trip."""
     peer("openssl")
     tshark = peer("tshark")
     profiles = {name: fixed(name, tmp_path) for name, _ in CASES}
@@ -47,7 +47,7 @@ def test_handshakes_take_what_the_simulator_predicts(tmp_path: Path, peer: Calla
         for (name, count), capture in captures.items():
             handshake = timed(capture, tshark)
             predicted_s = simulated_s(profiles[name], openssl_messages(handshake))
-            # A busy machine makes it longer, and nothing makes it shorter.
+            # A busy machine makes a handshake longer, and nothing makes it shorter.
             assert handshake.ready_s >= 0.95 * predicted_s, (name, count)
             if handshake.ready_s <= 1.05 * predicted_s:
                 found[name, count] = handshake
@@ -62,10 +62,10 @@ def test_handshakes_take_what_the_simulator_predicts(tmp_path: Path, peer: Calla
 def test_a_measured_path_becomes_a_profile(
     shakedown: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:
-    """A bearer measured as a stranger would, by a client behind it and a reflector on this host.
+    """Measures a bearer without knowing its profile, by a client behind it and a reflector on this host.
 
-    It is a slow one, whose packets stand in its queue while programs wait for a processor. Each figure is
-    right in one of several measurements.
+    The bearer is slow, so packets stay in its queue while programs wait for a processor. Each figure must
+    be right in one of several measurements.
     """
 
     from shakedown.profiles import load_bearer

@@ -18,7 +18,7 @@ from shakedown.profiles.registry import load_bearer
 
 @contextmanager
 def reflecting(report: bytes | None) -> Iterator[int]:
-    """A reflector whose reports are these bytes; None: each has a later last packet than the one before."""
+    """A reflector that sends these bytes as reports; None: each report has a later last packet."""
     reflector = path_probe.Reflector(("127.0.0.1", 0))
     send, asked, stopped = reflector._send, [0], threading.Event()
 

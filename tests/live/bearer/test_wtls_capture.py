@@ -49,10 +49,10 @@ def test_handshakes_between_our_processes_are_wtls_to_tshark(
         side = "server" if source == GATEWAY else "client"
         seen[side] += [int(number, 0) for number in messages.split(",") if number]
         data += sum(int(number, 0) == 4 for number in records.split(",") if number)
-    # One handshake that does not count comes first; a datagram that was lost is sent again.
+    # One uncounted handshake comes first; lost datagrams are sent again.
     assert seen["client"].count(1) >= COUNT + 1
     assert seen["server"].count(2) >= COUNT + 1
-    # The client's certificate, its key exchange and its proof.
+    # The client's Certificate, ClientKeyExchange and CertificateVerify.
     assert {11, 16, 15} <= set(seen["client"])
     assert {11, 13, 14} <= set(seen["server"])
     assert data >= 2 * COUNT

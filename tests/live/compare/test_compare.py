@@ -55,7 +55,7 @@ def test_each_suite_is_loaded_and_both_sides_counted_the_same(run):
         assert row["planned"] == row["completed"] + row["failed"]
         assert row["completed"] == one.load.completed > 20
         counted = one.server.handshakes
-        # The generator's first handshakes, which make sessions, are the server's alone.
+        # Only the server counts the generator's first handshakes, which establish sessions.
         assert counted.full + counted.resumed >= one.load.completed
         assert 0.0 < row["busy_mean_s"] <= row["handshake_max_s"]
         assert row["handshake_p50_s"] <= row["handshake_p95_s"] <= row["handshake_max_s"]
@@ -74,7 +74,7 @@ def test_the_wait_by_formula_is_that_of_the_servers_own_times(run):
     _, printed = run
     for one in printed:
         busy, rate_per_s = one.server.busy_s, one.load.rate_per_s.achieved
-        # Written out, so that the formula is not held against itself.
+        # Written out, so that the formula is not compared with itself.
         expected = rate_per_s * busy.second_moment_s2 / (2.0 * (1.0 - rate_per_s * busy.mean))
         assert one.formula_wait_s == pytest.approx(expected)
         assert busy.second_moment_s2 >= busy.mean**2
@@ -231,12 +231,12 @@ def test_the_kernels_work_on_a_connection_is_modelled_where_this_machine_has_a_p
 
 
 SLOW = "cortex-m4"
-"""A thousand times slower than any machine that this runs on, so that no busy one takes as long."""
+"""A device a thousand times slower than any test machine, so that not even a busy one takes as long."""
 
 
 @dataclass
 class Asked:
-    """What an experiment asked of the parts that it is made of, and what they answered."""
+    """The calls that an experiment made, and their results."""
 
     measured: list[Any] = field(default_factory=list)
     generators: list[dict[str, Any]] = field(default_factory=list)
@@ -245,7 +245,7 @@ class Asked:
 
 @contextmanager
 def listening() -> Iterator[Asked]:
-    """Nothing is changed by it."""
+    """Records an experiment's calls without changing them."""
     asked = Asked()
     measure, loaded = native.measure, live.loaded
 
@@ -267,7 +267,7 @@ def listening() -> Iterator[Asked]:
 @pytest.fixture(scope="module")
 def sampled(tmp_path_factory):
     for traces in (10, 20, 40, 80, 160):
-        # A busy machine takes the clients' thread its processor in most handshakes: then of more.
+        # On a busy machine the clients' thread is preempted in most handshakes; then more are sampled.
         folder = tmp_path_factory.mktemp("sampled")
         text = f"""
 suites = ["tls1.3/x25519/p256/server"]
@@ -291,7 +291,7 @@ emulate_device = "{SLOW}"
 
 
 def test_slowed_clients_begin_with_the_devices_time_over_the_measured_one(sampled):
-    """Figures of one and the same run, so that no other work of this machine comes in between."""
+    """All figures are of the same run, so other work on this machine does not matter."""
     _, row, asked = sampled
     fast, slow = row.time_spent
     *_, unslowed, slowed = asked.generators
@@ -300,7 +300,7 @@ def test_slowed_clients_begin_with_the_devices_time_over_the_measured_one(sample
     assert "slowdown" not in unslowed
     assert slowed["client_s"] == predicted.client_s.estimate
     assert slowed["slowdown"] == pytest.approx(predicted.client_s.estimate * 1e6 / here_us)
-    # Later handshakes are slowed by what these clients' own took: by as much as the load says.
+    # Later handshakes are slowed according to these clients' own times, as the load reports.
     *_, fast_load, slow_load = asked.loads
     assert fast.slowdown is fast_load.load.slowdown is None
     assert slow.slowdown == slow_load.load.slowdown
@@ -322,7 +322,7 @@ def test_sampled_loads_say_where_the_time_goes(sampled, tmp_path):
         printed_us = sum(map(sum, parts)) + spent.connect_us + spent.client_unattributed_us
         assert saved_us == pytest.approx(printed_us)
         assert rows["n"].unique().to_list() == [spent.handshakes]
-    # Loads themselves are one row, whatever was sampled beside.
+    # A load is one row, whatever was sampled.
     assert results.loads.height == 1
     page = write_report(results, tmp_path / "report.html").read_text()
     assert f"Where the time goes: tls1.3/x25519/p256/server: a client as slow as {SLOW}" in page

@@ -18,7 +18,7 @@ LOAD_TIMEOUT_S = 300.0
 
 
 def free_port() -> int:
-    """A port without a listener; the next to ask may get it too, so it is used at once."""
+    """A port without a listener; another caller may get the same one, so use it at once."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -73,13 +73,13 @@ class Server:
 
 
 def requests(folder: Path) -> int:
-    """Those that a web server has answered, by its log."""
+    """The number of requests that a web server has answered, by its log."""
     log = folder / "access.log"
     return len(log.read_bytes().splitlines()) if log.exists() else 0
 
 
 def wait_for_requests(folder: Path, count: int = 50) -> None:
-    """Until a web server has answered so many, by its log: a load is well under way."""
+    """Waits until a web server has answered `count` requests, by its log."""
     deadline = time.monotonic() + LOAD_TIMEOUT_S
     while time.monotonic() < deadline:
         if requests(folder) >= count:

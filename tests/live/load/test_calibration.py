@@ -43,8 +43,8 @@ def test_a_servers_work_is_what_the_kernel_says_of_its_process(start, pair, tmp_
     process.returncode = 0
     server.process = None
     whole_s = used.ru_utime + used.ru_stime
-    # The kernel's own account of all it did, of which the counted connections are all but the warm-up's
-    # and the short loads': about nine tenths, and half where other work leaves few to be counted.
+    # The kernel's CPU time includes the warm-up and the short loads. Nine tenths of the connections are
+    # counted, or half if other work leaves few to count.
     each_s = whole_s / found.handshakes
     assert 0.4 * each_s < found.server_s.estimate < each_s
     assert found.server_s.lower < found.server_s.estimate < found.server_s.upper
@@ -68,11 +68,11 @@ def test_capacity_counts_with_it(server):
 
 
 def test_devices_without_a_figure_have_one_of_the_whole(server, monkeypatch):
-    """A board that lacks the server's work gets all of it: nothing of the row is missing then."""
+    """A board without a figure for the server's work gets the whole work, so nothing is missing."""
     monkeypatch.setattr(calibration, "MAX_BUSY", -1.0)
     known = calibrate(server.target, SUITE, **QUICK)
     assert any("other programs used" in line for line in known.warnings)
-    # Alone the machine may be faster, which no round shows.
+    # An idle machine may be faster, which no round shows.
     assert known.server_s.lower <= known.server_s.estimate / calibration.BUSY_SPREAD
     (row,) = capacity(
         SUITE, within_s=1.0, bearer="ethernet", server=ServerModel("stm32n6"), calibrations=[known]
@@ -99,7 +99,7 @@ def test_a_server_elsewhere_is_told_by_its_rate(server, monkeypatch):
     found = calibrate(server.target, SUITE, **QUICK)
     assert found.method == "rate"
     assert found.full_speed is None
-    # It cannot run more than there is time.
+    # The server cannot use more CPU time than has elapsed.
     assert found.server_s.estimate > 0.8 * seen.server_s.estimate
     monkeypatch.setattr(calibration, "MAX_CLIENT_LOAD", 0.01)
     with pytest.raises(
@@ -109,7 +109,7 @@ def test_a_server_elsewhere_is_told_by_its_rate(server, monkeypatch):
 
 
 class SlowProcessor:
-    """A server that takes 1 ms a connection, times as much as the loop beside it: what rounds find."""
+    """A synthetic server: 1 ms per connection, slowed by the same factor as the loop beside it."""
 
     ran_s = 0.0
 
@@ -146,7 +146,7 @@ class SlowProcessor:
 
 
 def test_only_rounds_at_the_processors_full_speed_count(monkeypatch):
-    """As in a profile: by the loop beside them, which no figure of a round decides."""
+    """The loop beside the rounds decides, as in a profile, and no figure of a round does."""
     monkeypatch.setattr(calibration, "MAX_BUSY", 2.0)
     monkeypatch.setattr(calibration, "MAX_STEAL", 2.0)
     SlowProcessor(monkeypatch, [1.75, 1.75, 1.0, 1.6, 1.04, 1.0, 1.75, 1.75])

@@ -174,7 +174,7 @@ def test_a_server_that_dies_and_comes_back(load, start, peer, pair, tmp_path):
         # The length of the outage: 200 starts are planned in it.
         time.sleep(2.0)
         server.start()
-        # These are answered by the server that came back.
+        # The restarted server answers these.
         servers.wait_for_requests(folder, before + 50)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=300)
@@ -208,7 +208,7 @@ def test_a_stalled_server_cannot_hide(load, start, peer, pair, tmp_path):
     assert times["p95"] >= 0.25
     assert times["p99"] >= 0.44
     assert times["max"] >= 0.49
-    # The kernel takes connections for a server that does not: an eighth of the handshakes waits for 300 ms,
+    # The kernel accepts connections for the stopped server: an eighth of the handshakes waits for 300 ms,
     # no connection does.
     assert times["mean"] - found["connect_s"]["mean"] >= 0.02
 
@@ -225,7 +225,7 @@ def test_thresholds_set_the_status(load, start, peer, pair, tmp_path):
     assert status == 1
     assert [one["met"] for one in found["requirements"]] == [False, True]
     assert "not met: handshake.p50<1us: got" in err
-    # Nothing was received, so there is nothing to be below a second.
+    # Nothing was received, so no value is below a second.
     status, found, err = load(server.target, *SHORT, "--require", "first_byte.p99<1s")
     assert status == 1
     assert found["requirements"] == [{"text": "first_byte.p99<1s", "value": None, "met": False}]

@@ -36,7 +36,7 @@ def test_a_background_loads_beside_a_measured_client(load):
     assert 60 < beside["planned"] == beside["completed"] < 190
     assert found["completed"] == found["planned"] > 0
     assert beside["background"] is None
-    # Each of the two generators meets the server once before.
+    # Each of the two generators makes one handshake before the load.
     assert counted["handshakes"]["full"] == found["completed"] + beside["completed"] + 2
 
 
@@ -94,7 +94,7 @@ def wait_until(there: Callable[[], object]) -> None:
 
 @contextmanager
 def loading(target: str) -> Iterator[subprocess.Popen[str]]:
-    """A load from two processes, in a group of its own; in the end none of these is left."""
+    """A load from two processes in a new process group, of which no process remains in the end."""
     command = [sys.executable, "-m", "shakedown", "load", target, SUITE, "--processes", "2", "--json"]
     process = subprocess.Popen(
         [*command, "--rate", "60/s", "--duration", "3000s"],
@@ -113,7 +113,7 @@ def loading(target: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def without_warnings(err: str) -> list[str]:
-    """A busy machine's generators may be their own bottleneck."""
+    """Lines of standard error, without the warning that a busy machine's generator is the bottleneck."""
     return [line for line in err.splitlines() if not line.startswith("warning: the generator was")]
 
 
@@ -122,7 +122,7 @@ def without_warnings(err: str) -> list[str]:
     [
         (signal.SIGINT, os.killpg),
         (signal.SIGTERM, os.kill),
-        # As `timeout` does it, twice.
+        # `timeout` sends the signal twice.
         (signal.SIGTERM, lambda pid, number: (os.kill(pid, number), os.killpg(pid, number))),
     ],
     ids=["ctrl-c", "sigterm", "timeout"],
@@ -142,12 +142,12 @@ def test_what_workers_counted_until_the_run_was_stopped_is_shown(tmp_path, numbe
     [found] = json.loads(out)
     assert (found["interrupted"], found["generators"]) == (True, 2)
     assert 20 < found["completed"] == found["handshake_s"]["n"]
-    # Each met the server once before; what was under way at the end is not completed here.
+    # Each generator made one handshake before; handshakes in progress at the end are not completed here.
     assert found["completed"] <= counted["handshakes"]["full"] - 2
 
 
 def test_a_second_ctrl_c_ends_at_once_and_leaves_no_process(tmp_path):
-    """Workers that are stopped answer neither us nor Dask."""
+    """Stopped workers answer neither the main process nor Dask."""
     traces = tmp_path / "server.jsonl"
     with serving(SUITE, "--traces-out", traces, "--sample", 1) as server:
         with loading(server.target) as process:

@@ -17,7 +17,7 @@ FIGURES = {"n", "mean", "p50", "p90", "p95", "p99", "max"}
 
 
 def accounted(found: dict) -> None:
-    """What every run's figures have in common."""
+    """Checks what every run's figures have in common."""
     assert found["planned"] == found["completed"] + sum(found["failed"].values())
     for name in ("connect_s", "handshake_s", "first_byte_s", "start_lateness_s"):
         times = found[name]
@@ -51,7 +51,7 @@ def test_full_handshakes_with_openssl(load, start, peer, pair, tmp_path, protoco
     assert found["resumed"] == {"asked": 0, "confirmed": 0, "without_session": 0}
     assert found["negotiated"][0]["protocol"] == protocol
     assert found["certificate_checked"] == "no"
-    # One handshake finds out whether the server is there; one of ours asked for the counts.
+    # One handshake checks that the server runs; another asked for the counts.
     assert after.finished - before.finished == found["completed"] + 1 + 1
     assert after.hits == before.hits
 
@@ -107,7 +107,7 @@ def test_a_server_that_never_resumes_fails_the_run(load, start, peer, pair, tmp_
     assert status == 1
     assert found["resumed"]["confirmed"] == 0 < found["resumed"]["asked"]
     assert f"the server resumed 0 of the {found['resumed']['asked']} connections that should resume" in err
-    # Who says that this is what they expect gets it.
+    # With a requirement that expects this, the load succeeds.
     status, found, err = load(*arguments, "--resumption", "1", "--require", "resumed.share<=0")
     assert (status, err.count("error")) == (0, 0), err
 
@@ -212,7 +212,7 @@ def offers_cut_off(port: int) -> Iterator[int]:
 
 
 def test_a_server_that_breaks_off_resumptions_fails_the_run(load, start, peer, pair, tmp_path):
-    """What failed was asked for all the same: full handshakes beside it make no success of the run."""
+    """Failed resumptions count as requested: the full handshakes do not make the run a success."""
     server = start(servers.nginx(peer("nginx"), tmp_path / "nginx", pair, "ssl_session_cache shared:s:1m;"))
     with offers_cut_off(server.port) as port:
         status, found, err = load(

@@ -21,11 +21,11 @@ from shakedown.schema.serving import HalfMessage, HalfOperation, HalfTrace
 SUITE = "tls1.3/x25519/p256/server"
 SHORT = ("--rate", "50/s", "--arrivals", "deterministic", "--duration", "1s", "--clients", "4")
 SLOW = "cortex-m4"
-"""A thousand times slower than any machine that this runs on, so that no busy one takes as long."""
+"""A device a thousand times slower than any test machine, so that not even a busy one takes as long."""
 RECENT = 15
-"""Handshakes of whose times a slowed client's factor is the median."""
+"""Number of handshakes whose median time gives a slowed client's factor."""
 DURATIONS_S = (1, 2, 4, 8, 16)
-"""A busy machine takes the clients' thread its processor in most handshakes: a run is repeated for longer,
+"""On a busy machine the clients' thread is preempted in most handshakes: a run is repeated for longer,
 until enough of its samples are left."""
 
 
@@ -111,7 +111,7 @@ def test_halves_of_one_handshake_are_found_by_address_and_time():
     client = half("client", CLIENT, operations=(operation("client", 1, 15.0),))
     other = half("client", CLIENT, client_address="127.0.0.1:2000")
     servers_halves = [
-        # The address was somebody else's an hour ago.
+        # An hour ago another client had this address.
         half("server", [message(0, "client", "ClientHello", 9e9)], ended_unix_s=100.0 - 3600.0),
         half("server", SERVER, ended_unix_s=100.1, operations=(operation("server", 1, 80.0),)),
     ]
@@ -122,7 +122,7 @@ def test_halves_of_one_handshake_are_found_by_address_and_time():
     hello = found.steps[1]
     assert (hello.client.cryptography_us, hello.client.other_us, hello.client.waited_us) == (15.0, 5.0, 300.0)
     assert (hello.server.cryptography_us, hello.server.other_us) == (80.0, 20.0)
-    # The client left no trace of reading it: that took it nothing.
+    # The client's half does not have this message, so reading it took no time.
     assert found.steps[2].client.other_us == 0.0
     assert found.steps[2].server.other_us == 9.0
 
@@ -136,7 +136,7 @@ def test_means_are_of_the_most_frequent_messages():
 
 
 def client_us(found: dict) -> float:
-    """All that a client's handshake took, waits included."""
+    """The whole time of a client's handshake, waits included."""
     shares = [step["client"] for step in found["steps"]]
     parts = sum(one["cryptography_us"] + one["other_us"] + one["waited_us"] for one in shares)
     return parts + found["connect_us"] + found["client_unattributed_us"]
@@ -145,7 +145,7 @@ def client_us(found: dict) -> float:
 def sampling(
     load, target: str, *arguments: str | Path, least: int = 1, out: Path | None = None
 ) -> tuple[dict, int]:
-    """A load's object with enough of its samples left, and the number of starts of all that it took."""
+    """A load's object with at least `least` usable samples, and the number of starts of all loads."""
     starts = 0
     for seconds in DURATIONS_S:
         kept: tuple[str | Path, ...] = ()
@@ -170,7 +170,7 @@ def test_both_sides_of_our_own(load, tmp_path, suite):
         counted = server.stop()
     assert counted["traces"] == starts
     spent = found["time_spent"]
-    # Another is sampled in the place of each that was preempted, as long as there are others.
+    # Each preempted handshake is replaced by another sample, as long as there are others.
     assert spent["sampled"] <= 8 <= spent["sampled"] + spent["preempted"]
     assert spent["handshakes"] == spent["joined"] <= spent["sampled"]
     assert len(read_halves(kept)) == spent["sampled"]
@@ -185,13 +185,13 @@ def test_both_sides_of_our_own(load, tmp_path, suite):
     hello = next(step for step in spent["steps"] if step["name"] == "ServerHello")
     worked = spent["steps"][0]["server"]
     assert hello["client"]["waited_us"] > worked["cryptography_us"] + worked["other_us"]
-    # From its start to the end of its handshake, as the generator measured it; lateness is no part of it.
+    # The time from start to end of the handshake, as the generator measured it, without lateness.
     times = found["handshake_s"]
     assert 0.0 < client_us(spent) * 1e-6 <= times["max"]
 
 
 def test_halves_are_joined_where_clients_reset_their_connections(load, tmp_path):
-    """A client that goes with tickets unread resets; the server's record knows its address nevertheless."""
+    """A client that closes with unread tickets resets the connection; the server still knows its address."""
     traces = tmp_path / "server.jsonl"
     suite = "tls1.3/x25519/p256/mutual"
     with serving(suite, "--traces-out", traces, "--sample", 1, "--tickets", 2) as server:
@@ -209,7 +209,7 @@ def test_the_clients_half_of_a_foreign_server(load, start, peer, pair, tmp_path)
 
 
 def test_a_slowed_client_takes_a_devices_time(load, tmp_path):
-    """Its own work is as many times longer; the generator's CPU time is not."""
+    """The client's work takes `slowdown` times as long; the generator's CPU time does not."""
     traces = tmp_path / "server.jsonl"
     with serving(SUITE, "--traces-out", traces, "--sample", 1, "--handshake-timeout", "300s") as server:
         options = (
@@ -227,7 +227,7 @@ def test_a_slowed_client_takes_a_devices_time(load, tmp_path):
     factor = found["slowdown"]
     assert found["completed"] == found["planned"]
     # The factor is the device's time over the median of the endpoint's last handshakes. At least half of
-    # those took that long, of the processor's time that the generator's thread had for all.
+    # those took at least the median, and the generator's CPU time includes them all.
     (predicted,) = shakedown.predict(SUITE, device=SLOW)
     assert factor >= predicted.client_s.estimate * RECENT / 2 / found["generator_cpu_s"]
     spent = found["time_spent"]
@@ -236,10 +236,9 @@ def test_a_slowed_client_takes_a_devices_time(load, tmp_path):
 
 @pytest.mark.parametrize(("suite", "device"), [(SUITE, SLOW), ("wtls/rsa/rsa1024/server", "nokia-7650")])
 def test_slowed_handshakes_take_what_is_predicted_of_the_client(load, suite, device):
-    """However much longer than in memory a rare handshake takes this machine: of the first, in which it is
-    slowed by what it took in memory, nothing is left.
+    """Only the first handshakes are slowed by the ratio measured in memory; later ones are not.
 
-    No upper bound: on a busy machine everything takes longer.
+    There is no upper bound, because on a busy machine everything takes longer.
     """
     (predicted,) = shakedown.predict(suite, device=device)
     with serving(suite, "--handshake-timeout", "300s") as server:
@@ -248,7 +247,7 @@ def test_slowed_handshakes_take_what_is_predicted_of_the_client(load, suite, dev
             "--duration", "6s", "--timeout", "300s",
         )  # fmt: skip
     assert status == 0, err
-    # No handshake's work is a tenth of what half of the others' is, by the processor's time.
+    # No handshake's CPU time is below a tenth of the median.
     assert found["handshake_s"]["p50"] > 0.1 * predicted.client_s.estimate
 
 
@@ -280,7 +279,7 @@ def test_a_full_disk_is_told_with_the_file(load):
         )
     told = err.splitlines()[-1]
     assert (status, told) == (1, "error: /dev/full: cannot be written: no space left on device")
-    # The run is not lost with its traces.
+    # The run's result is printed although its traces are lost.
     assert found["completed"] > 0
 
 
@@ -295,7 +294,7 @@ def test_files_that_are_no_halves_are_told_with_their_line(tmp_path):
 
 
 def test_what_serve_writes_is_what_the_schema_says(tmp_path):
-    """Each line, decoded strictly, and its waits add up with its work to no more than the handshake."""
+    """The line is decoded strictly, and its waits add up to no more than the handshake."""
     traces = tmp_path / "server.jsonl"
     with serving(SUITE, "--traces-out", traces, "--sample", 1) as server:
         ask(server)

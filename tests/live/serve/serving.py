@@ -52,7 +52,7 @@ class Running:
         return int(re.search(r"VmRSS:\s+(\d+)", status)[1])
 
     def stop(self, number: int = signal.SIGTERM) -> dict[str, Any]:
-        """Ends it; what it counted."""
+        """Stops the server and returns its counts."""
         self.process.send_signal(number)
         output, errors = self.process.communicate(timeout=300)
         assert self.process.returncode == 0, errors
@@ -69,7 +69,7 @@ def command(*arguments: object) -> list[str]:
 
 @contextmanager
 def serving(*arguments: object, prefix: tuple[str, ...] = (), **options: Any) -> Iterator[Running]:
-    """`serve ARGUMENTS --listen 127.0.0.1:0 --json`; ended at the end of the block, if it was not."""
+    """`serve ARGUMENTS --listen 127.0.0.1:0 --json`; stopped at the end of the block, if it still runs."""
     with subprocess.Popen(
         [*prefix, *command(*arguments, "--listen", "127.0.0.1:0", "--json")],
         stdout=subprocess.PIPE,
@@ -93,7 +93,7 @@ def serving(*arguments: object, prefix: tuple[str, ...] = (), **options: Any) ->
 
 @contextmanager
 def descriptors(count: int) -> Iterator[None]:
-    """This process may have so many files open."""
+    """Lets this process open `count` files."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < count:
         pytest.skip(f"{count} descriptors are more than this system allows")
@@ -105,7 +105,7 @@ def descriptors(count: int) -> Iterator[None]:
 
 
 def client_context(**options: Any) -> ssl.SSLContext:
-    """A client of Python's `ssl` that takes any certificate; a new one, for it keeps sessions."""
+    """A new client context of Python's `ssl`, without old sessions, that accepts any certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -127,7 +127,7 @@ def connect(
 
 
 def ask(server: Running, context: ssl.SSLContext | None = None) -> bytes:
-    """One request as HTTP/1.0 has it; all that comes back."""
+    """Sends one HTTP/1.0 request and returns the whole answer."""
     with connect(server, context) as stream:
         stream.sendall(b"GET / HTTP/1.0\r\n\r\n")
         return read_all(stream)

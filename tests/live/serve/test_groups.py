@@ -20,7 +20,7 @@ CURVES = {
 
 
 def negotiated(server: Running, offered: list[str]) -> str | None:
-    """The group in which a client that offers these exchanged keys; None where it was refused."""
+    """The group negotiated by a client that offers these groups; None if it was refused."""
     command = ["openssl", "s_client", "-connect", server.target, "-tls1_2", "-groups", ":".join(offered)]
     done = subprocess.run(command, input=b"", capture_output=True, check=False, timeout=TIMEOUT_S)
     output = done.stdout.decode(errors="replace")
@@ -37,7 +37,7 @@ def negotiated(server: Running, offered: list[str]) -> str | None:
 )
 def test_keys_are_exchanged_in_the_suites_group_alone(exchange: str, key: str, group: str):
     ours = GROUPS[group]
-    # A client that does not list a certificate's curve cannot take that certificate.
+    # A client that does not list a certificate's curve cannot use that certificate.
     needed = GROUPS[key] if exchange == "ecdhe_ecdsa" else ours
     with serving(f"tls1.2/{exchange}+{group}/{key}/server") as server:
         for other in GROUPS.values():
@@ -49,7 +49,7 @@ def test_keys_are_exchanged_in_the_suites_group_alone(exchange: str, key: str, g
 
 def test_clients_that_prefer_their_certificates_curve_exchange_keys_in_the_suites_group():
     with serving("tls1.2/ecdhe_ecdsa+x25519/p256/mutual") as server:
-        # Without a certificate it is refused, but not before keys were exchanged.
+        # The client has no certificate, so it is refused, but only after the key exchange.
         command = ["openssl", "s_client", "-connect", server.target, "-tls1_2", "-groups", "P-256:X25519"]
         done = subprocess.run(command, input=b"", capture_output=True, check=False, timeout=TIMEOUT_S)
         assert b"Server Temp Key: X25519" in done.stdout, done.stderr

@@ -16,18 +16,18 @@ from live.serve.serving import SUITE, TIMEOUT_S, ask, client_context, connect, d
 
 PAYLOAD = ("--payload", 5)
 FLOOD = 10_000
-"""Clients that begin a handshake and go no further; each takes a descriptor of this process."""
+"""Clients that begin a handshake and go no further; each uses a descriptor of this process."""
 
 
 class HalfClient:
-    """A client whose bytes we hold in hand."""
+    """A client whose bytes the test sends itself."""
 
     def __init__(self) -> None:
         self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self.tls = client_context().wrap_bio(self.incoming, self.outgoing)
 
     def flight(self, received: bytes = b"") -> bytes:
-        """What it sends next."""
+        """The client's next flight."""
         self.incoming.write(received)
         with suppress(ssl.SSLWantReadError):
             self.tls.do_handshake()
@@ -35,7 +35,7 @@ class HalfClient:
 
 
 def closed_by_peer(stream: socket.socket) -> bool:
-    """Whether the peer ends the connection, whatever it says before."""
+    """Whether the peer ends the connection, whatever it sends before."""
     stream.settimeout(TIMEOUT_S)
     try:
         while stream.recv(65536):
@@ -64,7 +64,7 @@ def cut_off_while_trickling(stream: socket.socket, data: bytes) -> bool:
 
 
 def test_a_handshake_that_trickles_is_cut_off():
-    # An honest client, which comes afterwards, has as long: more than a busy machine takes for it.
+    # The honest client that follows has the same limit, so it is long enough for a busy machine.
     with serving(SUITE, "--handshake-timeout", "8s", *PAYLOAD) as server:
         with socket.create_connection(server.address, timeout=TIMEOUT_S) as stream:
             assert cut_off_while_trickling(stream, HalfClient().flight()[:-1])
@@ -91,7 +91,7 @@ def test_new_keys_are_no_request(peer, stack: str):
             deadline_s = time.monotonic() + TIMEOUT_S
             with suppress(BrokenPipeError):
                 while client.poll() is None and time.monotonic() < deadline_s:
-                    # Asks the server for new keys, too; rustls takes no more than 32 of these.
+                    # This also requests new keys from the server; rustls accepts at most 32 such requests.
                     client.stdin.write(b"K\n")
                     client.stdin.flush()
                     time.sleep(0.5)
@@ -103,14 +103,14 @@ def test_new_keys_are_no_request(peer, stack: str):
 
 
 def test_an_answer_that_nobody_takes_is_cut_off_and_held_in_bounded_memory():
-    # A client has as long for its request: more than a busy machine takes.
+    # A client has the same limit for its request, so it is long enough for a busy machine.
     with serving(SUITE, "--idle-timeout", "5s", "--payload", 1 << 30) as server:
         ask_head = b"GET / HTTP/1.0\r\n\r\n"
         before_kib = most_kib = server.resident_kib()
         with ExitStack() as streams:
             for _ in range(20):
                 streams.enter_context(connect(server)).sendall(ask_head)
-            # All are given up in time: the last thing that they took was long ago.
+            # The server drops all of them once they have read nothing for the limit.
             deadline_s = time.monotonic() + TIMEOUT_S
             while not server_is_idle(server):
                 most_kib = max(most_kib, server.resident_kib())
@@ -149,7 +149,7 @@ def test_half_open_clients_keep_nobody_out():
             if number % 2:
                 stream.sendall(half)
         assert ask(server).endswith(b".....")
-        # 4,096 handshakes in progress, and what each may hold.
+        # At most 4,096 handshakes are in progress, and each may hold 60 KiB.
         assert server.resident_kib() - before_kib < 4_096 * 60
         counted = server.stop()
     assert counted["handshakes"]["full"] == 1
@@ -236,12 +236,12 @@ def test_disconnects_at_every_byte_of_a_handshake():
 def test_a_full_descriptor_table_keeps_nobody_out():
     few = ("bash", "-c", 'ulimit -n 80; exec "$@"', "bash")
     with serving(SUITE, *PAYLOAD, prefix=few) as server:
-        # Half-open clients are given up for others.
+        # Half-open clients are dropped for new ones.
         with ExitStack() as streams:
             for _ in range(200):
                 streams.enter_context(socket.create_connection(server.address))
             assert ask(server).endswith(b".....")
-        # Established ones are not: who comes next waits until one of them goes.
+        # Established connections are not dropped: the next client waits until one of them closes.
         with ExitStack() as streams:
             held = []
             for _ in range(200):
@@ -266,7 +266,7 @@ def test_sigterm_under_load():
 
         def hammer() -> None:
             while not stopping.is_set():
-                # Only a client that comes, or asks, too late may be turned away.
+                # Only a client that connects, or sends its request, too late may be refused.
                 try:
                     answer = ask(server)
                 except ConnectionRefusedError:
@@ -288,7 +288,7 @@ def test_sigterm_under_load():
     assert counted["cut"] == 0
     assert len(answers) == counted["answers"]
     assert all(answer.endswith(b".....") for answer in answers)
-    # Once at most by each worker, whose queues of connections do not end at the same moment.
+    # Each worker refuses each client at most once; workers' queues do not close at the same moment.
     assert len(defects) <= 2 * len(threads)
 
 
@@ -303,6 +303,6 @@ def test_memory_follows_the_connections_that_are_open():
         assert open_kib < 200 * 60
         for _ in range(300):
             ask(server)
-        # What they held is used again.
+        # The memory of the closed connections is reused.
         assert server.resident_kib() - before_kib < 200 * 60
         server.stop()

@@ -44,7 +44,7 @@ def test_unfinished_hellos_are_held_in_bounded_memory_and_given_back(suite: str,
                 stream = streams.enter_context(socket.create_connection(server.address, TIMEOUT_S))
                 with suppress(OSError):
                     stream.sendall(hello(announced, announced - 100))
-            # A usual client is served beside them, after all of them were accepted.
+            # A normal client is served after all of them were accepted.
             assert ask(server).endswith(b".....")
             assert server.resident_kib() - before_kib < MAX_HELD_KIB
         kept_kib = settled_kib(server, before_kib + MAX_KEPT_KIB) - before_kib
@@ -78,7 +78,7 @@ def test_a_second_hello_is_limited_as_the_first_is():
     with serving(SUITES[0]) as server:
         with socket.create_connection(server.address, TIMEOUT_S) as stream:
             stream.sendall(hello_without_share())
-            # A HelloRetryRequest is a ServerHello with a random of its own.
+            # A HelloRetryRequest is a ServerHello with a fixed random (RFC 8446, section 4.1.3).
             assert stream.recv(4_096)[11:15] == bytes.fromhex("cf21ad74")
             stream.sendall(bytes.fromhex("140303000101") + hello(131_000, 100))
             assert stream.recv(4_096) == bytes.fromhex("1503030002022f")

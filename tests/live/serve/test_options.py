@@ -33,7 +33,7 @@ VERSION = ssl.TLSVersion
 
 
 def old_client(openssl: str, server, version: str) -> str:
-    """What a client that takes anything says of a handshake in an old version."""
+    """The output of a client that accepts anything, for a handshake in an old version."""
     done = subprocess.run(
         [openssl, "s_client", "-connect", server.target, version, "-cipher", "ALL:@SECLEVEL=0"],
         input="",
@@ -63,7 +63,7 @@ def test_several_suites_at_one_address(peer):
             with connect(server, context) as stream:
                 seen[stream.cipher()[0]] = len(stream.getpeercert(binary_form=True))
         assert list(seen) == ["TLS_AES_128_GCM_SHA256", "ECDHE-RSA-AES128-GCM-SHA256", "AES128-GCM-SHA256"]
-        # Each with the certificate of its own suite.
+        # Each suite has its own certificate.
         assert seen["TLS_AES_128_GCM_SHA256"] < seen["AES128-GCM-SHA256"]
         assert "Cipher is (NONE)" in old_client(peer("openssl"), server, "-tls1_1")
         counted = server.stop()
@@ -113,7 +113,7 @@ def test_suites_that_cannot_be_served_together_are_one_line(suites, reason):
 
 
 def test_what_is_too_weak_is_refused_unless_such_a_suite_is_named(peer):
-    """OpenSSL's own security level holds: TLS 1.0 is below it, whatever the client takes."""
+    """OpenSSL's default security level applies: TLS 1.0 is below it, whatever the client accepts."""
     with serving("tls1.2/ecdhe_rsa+x25519/rsa2048/server") as server:
         assert "Cipher is (NONE)" in old_client(peer("openssl"), server, "-tls1")
     with serving("tls1.0/ecdhe_rsa+p256/rsa1024/server") as server:
@@ -141,7 +141,7 @@ def test_certificates_of_the_users_own(peer, tmp_path: Path, shakedown):
 
 
 def test_a_suite_has_the_name_of_the_users_own_key(tmp_path: Path, peer):
-    """What is served is what is said, as in `measure`."""
+    """The reported suite has the user-supplied key, as in `measure`."""
     chain, key = make_certificate(peer("openssl"), tmp_path)
     with serving("tls1.3/x25519/rsa2048/server", "--chain", chain, "--key", key) as server:
         ask(server)
@@ -196,7 +196,7 @@ def test_silent_peers_do_not_keep_prometheus_from_its_metrics():
         address = urllib.parse.urlsplit(url)
         for _ in range(silent):
             streams.enter_context(socket.create_connection((address.hostname, address.port)))
-        # Each is given five seconds; 32 at a time they would have two minutes and more.
+        # Each silent connection has five seconds; 32 at a time would take more than two minutes.
         assert b"shakedown_uptime_seconds" in urllib.request.urlopen(url, timeout=100).read()
         server.stop()
 

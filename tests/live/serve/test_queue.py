@@ -28,7 +28,7 @@ def test_every_message_of_a_handshake_is_timed(shakedown, suite):
     assert queue["handshake_service_s"]["mean"] == pytest.approx(2 * queue["message_service_s"]["mean"])
     assert queue["handshake_wait_s"]["mean"] == pytest.approx(2 * queue["message_wait_s"]["mean"])
     assert 0.0 < queue["first_wait_s"]["mean"] <= queue["handshake_wait_s"]["mean"]
-    # What the stack works is part of what the worker does.
+    # The stack's work is part of the worker's.
     assert queue["handshake_service_s"]["mean"] > counted["busy_s"]["mean"]
     assert handshakes * queue["handshake_service_s"]["mean"] < queue["worked_s"] < counted["elapsed_s"]
 
@@ -69,7 +69,7 @@ def test_what_is_done_beside_is_the_message_before_its():
 
 @pytest.mark.parametrize("utilisation", [0.2, 0.6])
 def test_what_waking_up_adds_is_taken_off(utilisation):
-    """What is left is the closed formula of M/M/1."""
+    """Without the wake-up time, the wait is that of M/M/1's formula."""
     generator = np.random.default_rng(2)
     count = 200_000
     arrived_s = np.cumsum(generator.exponential(1.0 / utilisation, count))
@@ -93,7 +93,7 @@ def test_messages_of_a_handshake_belong_together():
 
 
 def test_a_simulated_server_waits_as_the_formulas_say_where_they_hold():
-    """Second messages without work, which come at once, find what the first left behind."""
+    """Second messages have no work and come at once, so they find the queue that the first ones left."""
     nothing = np.zeros(1)
     first_only = queue_waits.Pairs(np.ones(1), nothing, nothing)
     found_s = queue_waits.simulated_wait_s(first_only, 0.5, 100_000, 1)
@@ -102,7 +102,7 @@ def test_a_simulated_server_waits_as_the_formulas_say_where_they_hold():
 
 
 def test_where_hardly_anybody_waits_second_messages_that_have_the_work_wait_less():
-    """Whom the first message waited for is gone when the second comes, and hardly anybody came since."""
+    """The work ahead of the first message is done when the second comes, and little has come since."""
     first_s, second_s, between_s = 0.1, 1.0, 0.2
     pairs = queue_waits.Pairs(*(np.array([one]) for one in (first_s, second_s, between_s)))
     rate_per_s, apart_s = 0.01, first_s + between_s
@@ -124,12 +124,12 @@ def test_clients_that_share_a_processor_spread_the_work_out():
     (_, apart_s), (_, shared_s) = (
         queue_waits.simulated_wait_s(heavy, 0.1, 30_000, 1, client_work_s=work_s) for work_s in (0.0, 0.8)
     )
-    # Second messages, which have all the work, are at least 0.8 of it apart.
+    # The client's work keeps second messages, which have all server work, at least 0.8 of it apart.
     assert 0.0 < shared_s < 0.7 * apart_s
 
 
 def test_first_messages_that_a_shared_processor_holds_up_wait_behind_a_second_one():
-    """Where hardly anybody waits: who comes while a second message is made has all of its work before him."""
+    """At low load, a message that comes while a client makes its second one waits for all its work."""
     first_s, second_s, work_s = 0.1, 1.0, 0.2
     pairs = queue_waits.Pairs(*(np.array([one]) for one in (first_s, second_s, work_s)))
     rate_per_s = 0.01
@@ -151,16 +151,16 @@ def test_a_wait_is_near_enough_within_its_bound_or_its_interval():
     assert (near.met, near.off) == (True, pytest.approx(0.1))
     assert not queue_check.compare([1.2, 1.2], [5, 5], 1.0, 0.5).met
     assert queue_check.compare([1.2, 1.2], [5, 5], 1.0, 0.8).met
-    # Far off, and as far from knowing it.
+    # Far off, but the interval is as wide.
     assert queue_check.compare([0.5, 2.5], [5, 5], 1.0, 0.5).met
 
 
 def test_a_small_check_computes_its_table(capsys):
-    """Whether the formula holds is for a quiet machine; that everything is there, for any."""
+    """Only a quiet machine can show whether the formula holds; any machine computes the whole table."""
     (one,) = queue_check.check("wtls/rsa/rsa2048/server", [0.3], 60, 3, quiet=20)
     assert one.handshakes >= 60
     assert one.failed == 0
-    # Of what a handshake took in the run before; on a busy machine it may be more by now than there is time.
+    # Computed from the previous run's handshakes; on a busy machine it may exceed 1.
     assert one.utilisation > 0.0
     for found in (one.message, one.handshake, one.first):
         assert found.formula_s > 0.0

@@ -34,7 +34,7 @@ def test_openssl_resumes(peer, tmp_path: Path, suite: str, stack: str):
                     "-ign_eof",
                     *arguments,
                 ],
-                # Its answer comes after the ticket.
+                # The answer comes after the ticket.
                 input="GET / HTTP/1.0\n\n",
                 capture_output=True,
                 text=True,
@@ -63,7 +63,7 @@ def test_python_resumes(suite: str):
                 reused.append(stream.session_reused)
                 session = stream.session
         counted = server.stop()
-    # Sessions and tickets are good with every worker.
+    # Sessions and tickets are valid for every worker.
     assert reused == [False, True, True]
     assert (counted["handshakes"]["full"], counted["handshakes"]["resumed"]) == (1, 2)
 

@@ -30,7 +30,7 @@ def test_openssl_completes_a_full_handshake(peer):
     assert counted["handshake_s"]["count"] == counted["busy_s"]["count"] == 1
     assert 0 < counted["busy_s"]["mean"] < counted["handshake_s"]["mean"]
     assert counted["busy_s"]["p50"] is not None
-    # Of one handshake there is no tail.
+    # One handshake gives no tail percentiles.
     assert counted["busy_s"]["p90"] is counted["busy_s"]["p99"] is None
 
 
@@ -38,7 +38,7 @@ def test_openssl_completes_a_full_handshake(peer):
 def test_head_and_payload_share_a_record(bytes_):
     with serving(SUITE, "--payload", bytes_) as server, connect(server) as stream:
         stream.sendall(b"GET / HTTP/1.0\r\n\r\n")
-        # What is read at once is one record.
+        # One read returns one record.
         head, payload = stream.recv(65_536).split(b"\r\n\r\n")
         assert head.startswith(b"HTTP/1.1 200 OK")
         assert payload == b"." * bytes_

@@ -22,7 +22,7 @@ Load = Callable[..., dict]
 
 @pytest.fixture
 def load(shakedown: Callable[..., subprocess.CompletedProcess[str]]) -> Load:
-    """`load(target, suite, …)`: what came of it."""
+    """`load(target, suite, …)`: the object that the command prints."""
     import json
 
     def run(*arguments: str) -> dict:
@@ -37,7 +37,7 @@ HELLOS: dict[str, bytes] = {}
 
 
 def first_flight(load: Load, suite: str) -> bytes:
-    """A genuine ClientHello of somebody else; the same for all tests."""
+    """A genuine ClientHello from another client; the same for all tests."""
     if suite not in HELLOS:
         HELLOS[suite] = _first_flight(load, suite)
     return HELLOS[suite]
@@ -50,7 +50,7 @@ def _first_flight(load: Load, suite: str) -> bytes:
 
 
 def spoiled(datagram: bytes, generator: random.Random) -> bytes:
-    """The same with a few bytes changed."""
+    """The datagram with one to three bits flipped."""
     copy = bytearray(datagram)
     for _ in range(generator.randrange(1, 4)):
         copy[generator.randrange(len(copy))] ^= 1 << generator.randrange(8)
@@ -58,7 +58,7 @@ def spoiled(datagram: bytes, generator: random.Random) -> bytes:
 
 
 def gets_in(load: Load, server: Running, suite: str) -> None:
-    """A genuine client is served."""
+    """Checks that genuine clients are served."""
     found = load(f"wtls://{server.target}", suite, *ONE, "--http", "/")
     assert found["completed"] == found["planned"] == 8
     assert found["first_byte_s"]["n"] == 8
@@ -66,7 +66,7 @@ def gets_in(load: Load, server: Running, suite: str) -> None:
 
 @pytest.mark.parametrize("suite", [SUITE, ANONYMOUS, "wtls/ecdh_ecdsa/163k/mutual"])
 def test_forgeries_in_a_clients_name_end_no_handshake(load, suite):
-    """Behind each datagram of a handshake: another hello, alerts in clear text, the flight spoiled."""
+    """After each client datagram come another hello, plaintext alerts and a corrupted copy."""
     hello = first_flight(load, suite)
     generator = random.Random(20260101)
 
@@ -87,12 +87,12 @@ def test_forgeries_in_a_clients_name_end_no_handshake(load, suite):
 
 
 def test_forgeries_in_a_clients_name_end_no_connection(load):
-    """The handshake passes as it is; then comes a stranger, and then the client's request."""
+    """The handshake passes unchanged; forged datagrams come just before the client's request."""
     hello = first_flight(load, SUITE)
     generator = random.Random(7)
 
     def forge(flow: Flow, sender: str, datagram: bytes) -> list[bytes]:
-        # The client's third datagram is its request, and its goodbye follows.
+        # The client's third datagram is its request; its closing alert follows.
         if sender == "client" and len(flow.sent["client"]) == 3:
             return [hello, *CLEAR_ALERTS, spoiled(datagram, generator), hello, datagram]
         return [datagram]
@@ -126,7 +126,7 @@ def test_garbage_is_survived(load):
 
 @pytest.mark.parametrize("suite", [SUITE, ANONYMOUS])
 def test_a_flood_of_beginners_keeps_nobody_out(load, suite):
-    """10,000 hellos of as many addresses; an anonymous one costs a key, for which there is a budget."""
+    """10,000 hellos from as many addresses; an anonymous one costs a key generation, which has a budget."""
     hello = first_flight(load, suite)
     with serving(suite, "--payload", 5) as server:
         gets_in(load, server, suite)

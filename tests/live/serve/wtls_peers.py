@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 Tamper = Callable[["Flow", str, bytes], list[bytes]]
-"""`tamper(flow, sender, datagram)`: what goes on to the other side in its place, in the sender's name."""
+"""`tamper(flow, sender, datagram)` returns the datagrams to forward instead, as from the sender."""
 
 
 @dataclass
@@ -27,7 +27,7 @@ def unchanged(_flow: Flow, _sender: str, datagram: bytes) -> list[bytes]:
 class Middle:
     """A relay of datagrams.
 
-    To the server a client has the address of a socket here: what is injected there is in that client's name.
+    The server sees one socket of the relay per client, so datagrams sent from it seem to be that client's.
     """
 
     def __init__(self, server: tuple[str, int], tamper: Tamper) -> None:
