@@ -61,8 +61,8 @@ TARGET: Ends = (0.87, 0.93)
 """The target for the share of figures that ranges of 90 % contain."""
 OUTSIDE = (
     "Chance does not explain these rows: their interval by boards contains no share from 87 to 93 %.",
-    "Chance explains these rows only because the figures of a board are right or wrong together: a share from "
-    "87 to 93 % is in their interval by boards, not in that of independent figures.",
+    "Chance explains these rows only because the figures of a board are right or wrong together: a share "
+    "from 87 to 93 % is in their interval by boards, not in that of independent figures.",
     "These rows have too few figures: both intervals contain a share from 87 to 93 %.",
 )
 _HEAD = (
