@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from shakedown.native.processors import pin, placed, processors
-from shakedown.prediction.processor_speed import LOOPS, Speed, Timed
+from shakedown.prediction.processor_speed import Speed, Timed, loop_s
 
 if TYPE_CHECKING:
     from ctypes import Array, c_double
@@ -201,8 +201,7 @@ def _spin(counts: Array[c_double], number: int, parent: int) -> None:
     """Loop until the parent is gone, because a killed parent cannot end its children."""
     loops = 0
     while os.getppid() == parent:
-        for _ in range(LOOPS):
-            pass
+        loop_s()
         loops += 1
         counts[2 * number : 2 * number + 2] = [time.thread_time(), float(loops)]
 
