@@ -30,8 +30,8 @@ T_co = TypeVar("T_co", covariant=True)
 BASE, EXPONENT, MODULUS = 3**640, (1 << 400) - 593, (1 << 1024) - 105
 """Numbers of the fixed loop: a modular exponentiation, about a millisecond of arithmetic in C.
 
-A loop of the interpreter is no measure of speed: on an AMD EPYC, its time changed by 10 to 40 % within a process,
-while handshakes, and this exponentiation, took the same time within 1 and 4 %.
+A loop of the interpreter does not show the speed: on an AMD EPYC, its time changed by 10 to 40 % within a
+process, while the times of handshakes changed by 1 %, and that of this exponentiation by 4 %.
 """
 FLANK = 3
 """Loops before and after a measurement."""
