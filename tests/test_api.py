@@ -84,13 +84,13 @@ def test_paths_are_measured_against_a_reflector(tmp_path):
             shakedown.measure_path(bad, tmp_path / "other.toml")
 
 
-def test_a_load_says_which_arrivals_there_are():
+def test_load_lists_the_accepted_arrivals():
     for arrivals in (5, "bursts"):
         with pytest.raises(InputError, match=r"arrivals is .*; accepted: poisson, deterministic, closed"):
             shakedown.load("127.0.0.1:1", options=shakedown.LoadOptions(rate_per_s=1.0, arrivals=arrivals))
 
 
-def test_a_loads_device_may_be_a_path(tmp_path):
+def test_load_accepts_a_device_path(tmp_path):
     """A path works as a name does, before the target is contacted: no process listens there."""
     shipped = Path(shakedown.__file__).parent / "profiles/devices/cortex-m4.toml"
     own = tmp_path / "own.toml"
@@ -102,7 +102,7 @@ def test_a_loads_device_may_be_a_path(tmp_path):
         shakedown.load(target, "tls1.3/x25519/p256/server", options)
 
 
-def test_a_mobile_of_sockets_takes_sound_arguments_alone(tmp_path):
+def test_attach_live_refuses_invalid_arguments(tmp_path):
     never = shakedown.MobileOptions(timeout_s=0.0)
     with pytest.raises(shakedown.InputError, match="timeout: 0; accepted: a time above 0"):
         shakedown.attach_live("127.0.0.1:1", tmp_path / "card.json", never)
@@ -110,7 +110,7 @@ def test_a_mobile_of_sockets_takes_sound_arguments_alone(tmp_path):
         shakedown.attach_live("127.0.0.1:1", tmp_path / "card.json")
 
 
-def test_kinds_are_laid_side_by_side(tmp_path):
+def test_compare_live_compares_the_kinds_of_figures(tmp_path):
     [one] = shakedown.compare_live(experiment(tmp_path), rate_per_s=20.0, time_s=1.0)
     assert one.suite == "tls1.2/psk"
     assert one.comparison is not None
@@ -122,17 +122,17 @@ def test_kinds_are_laid_side_by_side(tmp_path):
 
 
 @pytest.mark.parametrize("name", shakedown.__all__)
-def test_every_name_is_there(name):
+def test_every_public_name_exists(name):
     assert getattr(shakedown, name)
     assert name in dir(shakedown)
 
 
-def test_what_there_is_not_is_an_attribute_error():
+def test_unknown_name_raises_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'mesure'"):
         shakedown.mesure  # noqa: B018 - the access is what is tested
 
 
-def test_importing_a_name_loads_no_more_than_it_needs():
+def test_accessing_a_name_loads_no_heavy_modules():
     code = (
         "import sys, shakedown; shakedown.measure; "
         "print(*[name for name in ('polars', 'numpy') if name in sys.modules])"
@@ -161,7 +161,7 @@ def test_importing_a_name_loads_no_more_than_it_needs():
         lambda folder: shakedown.run_experiment(shakedown.load_experiment(experiment(folder)), folder / "r"),
     ],
 )
-def test_objects_show_themselves_in_a_few_lines(tmp_path, use):
+def test_repr_of_objects_is_a_few_lines(tmp_path, use):
     shown = repr(use(tmp_path))
     assert len(shown) < 600
     assert shown.count("\n") < 5
@@ -175,7 +175,7 @@ def test_objects_show_themselves_in_a_few_lines(tmp_path, use):
         lambda suite: shakedown.simulate(suite, shakedown.Fleet(clients=100)),
     ],
 )
-def test_rows_of_many_fields_are_a_line(use):
+def test_repr_of_rows_with_many_fields_is_one_line(use):
     [row] = use("tls1.3/x25519/p256/server")
     assert len(repr(row)) < 1000
     assert "\n" not in repr(row)
@@ -187,7 +187,7 @@ def experiment(folder):
     return path
 
 
-def test_from_an_experiment_to_a_page(tmp_path):
+def test_experiment_runs_and_its_page_is_written(tmp_path):
     shakedown.run_experiment(shakedown.load_experiment(experiment(tmp_path)), tmp_path / "r")
     results = shakedown.load_results(tmp_path / "r")
     assert len(repr(results)) < 300
@@ -197,7 +197,7 @@ def test_from_an_experiment_to_a_page(tmp_path):
         shakedown.report(tmp_path / "r", tmp_path / "other.html")
 
 
-def test_captures_are_read_as_they_are_iterated_over(tmp_path):
+def test_captures_are_read_during_iteration(tmp_path):
     shakedown.capture(["tls1.3/x25519/p256/server"], tmp_path / "a.pcap", keylog=tmp_path / "a.keys")
     found = shakedown.inspect(tmp_path / "a.pcap", tmp_path / "a.keys")
     [one] = found
@@ -207,14 +207,14 @@ def test_captures_are_read_as_they_are_iterated_over(tmp_path):
         shakedown.capture(["tls1.2/psk"], tmp_path / "a.pcap")
 
 
-def test_predictions_and_capacities_take_a_name_or_many():
+def test_predict_and_capacity_accept_one_name_or_several():
     [one] = shakedown.predict("tls1.2/psk", device="cortex-m4")
     assert 0.0 < one.ready_s.p50 <= one.ready_s.p99
     assert [one] == shakedown.predict(["tls1.2/psk"], device="cortex-m4")
     assert len(shakedown.capacity(["tls1.2/psk", "tls1.3/x25519/p256/server"], within_s=2.0)) == 2
 
 
-def test_profiles_and_papers():
+def test_profiles_are_found_and_a_paper_is_reproduced():
     assert shakedown.devices("phone")[0].name == "phone"
     assert len(shakedown.bearers()) > 20
     assert {"cortex-m4", "stm32f4"} <= {one.name for one in shakedown.devices("Cortex-M4")}
@@ -223,7 +223,7 @@ def test_profiles_and_papers():
     assert paper.rows
 
 
-def test_unknown_and_missing_arguments_say_what_was_meant():
+def test_unknown_and_missing_arguments_get_a_suggestion():
     with pytest.raises(TypeError, match=r"unexpected keyword argument 'devise'; did you mean \"device\"\?$"):
         shakedown.predict("tls1.2/psk", devise="phone")
     with pytest.raises(TypeError, match=r"argument 'clients'; for clients: fleet=Fleet\(clients=…\)$"):
@@ -245,7 +245,7 @@ def test_unknown_and_missing_arguments_say_what_was_meant():
         (("tls1.2/psk",), {"options": KEY_ALONE}, "key requires chain"),
     ],
 )
-def test_wrong_input_is_one_line(arguments, options, said):
+def test_wrong_input_is_reported_in_one_line(arguments, options, said):
     with pytest.raises(shakedown.InputError) as caught:
         shakedown.measure(*arguments, **options)
     assert said in str(caught.value)
@@ -276,21 +276,21 @@ def test_wrong_input_is_one_line(arguments, options, said):
         ("Stacks", {"client": 5}, "client is 5; accepted: a string or None"),
     ],
 )
-def test_groups_of_options_are_checked_when_they_are_created(kind, options, said):
+def test_option_groups_are_validated_on_creation(kind, options, said):
     with pytest.raises(shakedown.InputError) as caught:
         getattr(shakedown, kind)(**options)
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_a_group_of_options_shows_what_was_given_and_no_password():
+def test_repr_of_options_has_given_values_and_no_password():
     shown = repr(shakedown.EapOptions(count=3, password="secret"))
     assert shown == "EapOptions(count=3, password=…)"
     with pytest.raises(TypeError, match="Unexpected keyword argument 'sed'"):
         shakedown.MeasureOptions(sed=1)
 
 
-def test_stacks_meet_each_other():
+def test_measure_runs_two_different_stacks():
     pair = shakedown.Stacks(client="rustls", server="openssl")
     found = shakedown.measure("tls1.3/x25519/p256/server", 2, stack=pair)
     assert (found.client_stack.name, found.server_stack.name) == ("rustls", "openssl")
@@ -364,7 +364,9 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("name", "arguments", "options", "said"), WRONG)
-def test_arguments_of_another_type_are_one_line(tmp_path, monkeypatch, name, arguments, options, said):
+def test_arguments_of_wrong_type_are_reported_in_one_line(
+    tmp_path, monkeypatch, name, arguments, options, said
+):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(shakedown.InputError) as caught:
         getattr(shakedown, name)(*arguments, **options)
@@ -373,13 +375,13 @@ def test_arguments_of_another_type_are_one_line(tmp_path, monkeypatch, name, arg
     assert list(tmp_path.iterdir()) == []
 
 
-def test_every_function_that_takes_arguments_says_which_types_it_takes():
+def test_every_function_with_arguments_has_a_type_test():
     takes_none = {"stacks", "machine"}
     functions = {name for name in shakedown.__all__ if inspect.isfunction(getattr(shakedown, name))}
     assert {name for name, *_ in WRONG} == functions - takes_none
 
 
-def test_paths_are_text_or_paths(tmp_path):
+def test_path_arguments_may_be_str_or_path(tmp_path):
     [made] = shakedown.certs("make", keys="p256", out=tmp_path / "made")
     chain = tmp_path / "made" / "chain.pem"
     assert made.files
@@ -409,7 +411,7 @@ class Named:
         return self.path
 
 
-def test_numbers_and_paths_of_other_libraries_are_taken(tmp_path):
+def test_numbers_and_paths_of_other_libraries_are_accepted(tmp_path):
     import numpy as np
 
     profile = tmp_path / "mine.toml"
@@ -439,7 +441,7 @@ def test_numbers_and_paths_of_other_libraries_are_taken(tmp_path):
     assert one == other
 
 
-def test_a_profile_of_the_same_name_and_time_is_another(tmp_path, monkeypatch):
+def test_profiles_with_equal_name_and_time_are_distinguished(tmp_path, monkeypatch):
     """Archives with one time for all files produce such profiles."""
     folder = Path(shakedown.__file__).parent / "profiles" / "bearers"
     for bearer in ("lte", "nb-iot"):

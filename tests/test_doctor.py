@@ -23,7 +23,7 @@ from shakedown.doctor import _key_store, program_version
         ("", ""),
     ],
 )
-def test_a_program_is_its_name_and_version(text, version):
+def test_program_version_is_extracted(text, version):
     assert program_version(text) == version
 
 
@@ -36,7 +36,7 @@ def test_a_program_is_its_name_and_version(text, version):
         ("SHAKEDOWN_CACHE", "file/x"),
     ],
 )
-def test_a_key_store_that_cannot_be_made_is_missing(variable, folder, tmp_path, monkeypatch):
+def test_key_store_that_cannot_be_created_is_reported_missing(variable, folder, tmp_path, monkeypatch):
     for name in ("SHAKEDOWN_CACHE", "XDG_CACHE_HOME", "HOME"):
         monkeypatch.delenv(name, raising=False)
     (tmp_path / "file").touch()

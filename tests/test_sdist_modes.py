@@ -8,7 +8,7 @@ import tarfile
 from tools.sdist_modes import EXECUTABLE, marked
 
 
-def test_scripts_alone_become_executable():
+def test_only_scripts_become_executable():
     files = {"a/tools/run": b"#!/bin/sh\nexit 0\n", "a/lib.rs": b"#![no_std]\n", "a/empty": b""}
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as archive:

@@ -19,15 +19,15 @@ def found(today: datetime.date, used: dict[str, str] | None = None, **replaced: 
     return list(check_support.violations({**LISTED, **replaced}, used or check_support.in_use(), today))
 
 
-def test_on_the_day_of_its_review_the_list_has_no_violation():
+def test_list_has_no_violation_at_its_review_date():
     assert found(REVIEWED) == []
 
 
-def test_openssl_of_the_lock_file_is_the_one_that_is_built_in():
+def test_openssl_version_of_the_lock_file_is_built_in():
     assert check_support.in_use()["OpenSSL"] == build().openssl
 
 
-def test_what_is_past_its_support_is_refused():
+def test_versions_past_their_support_are_refused():
     assert any(
         "OpenSSL 3.5.5: support ended on 2030-04-08" in line for line in found(datetime.date(2030, 4, 9))
     )
@@ -40,7 +40,7 @@ def test_a_branch_without_a_date_is_refused():
 
 
 @pytest.mark.parametrize("accepted", [None, "2026-12-31"])
-def test_an_advisory_that_concerns_us_is_refused_once_it_is_not_accepted(accepted: str | None):
+def test_relevant_advisory_is_refused_after_its_acceptance_ends(accepted: str | None):
     row = {"ids": ["CVE-2026-1"], "package": "OpenSSL", "fixed": "3.5.10", "about": "x", "concerns": True}
     row |= {"reason": "y", "source": "z"}
     if accepted is not None:
@@ -51,7 +51,7 @@ def test_an_advisory_that_concerns_us_is_refused_once_it_is_not_accepted(accepte
     assert "fixed in 3.5.10" in line
 
 
-def test_an_advisory_that_is_fixed_is_to_leave_the_list():
+def test_fixed_advisories_must_leave_the_list():
     lines = found(REVIEWED, {"OpenSSL": "3.5.99", "Python": "3.11"})
     assert len(lines) == len(LISTED["advisory"])
 
@@ -62,6 +62,6 @@ def test_every_advisory_is_listed_once_with_a_reason():
     assert all(row["reason"] and row["source"].startswith("https://") for row in LISTED["advisory"])
 
 
-def test_the_version_says_until_when_openssl_is_supported(shakedown):
+def test_version_prints_the_support_end_of_openssl(shakedown):
     printed = shakedown("--version").stdout
     assert f"OpenSSL {build().openssl}, supported until 2030-04-08" in printed

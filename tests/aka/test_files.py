@@ -68,7 +68,7 @@ LONG = "2" * 300
         (REGISTER, field("more", 1), "unknown field"),
     ],
 )
-def test_a_line_says_which_file_and_what_in_it(shakedown, site, name, edit, says):
+def test_errors_name_the_file_and_the_wrong_value(shakedown, site, name, edit, says):
     path = site / name
     others = {CARD: "card-1.json", NODE: "sgsn-2.json", REGISTER: NODE}
     other = json.loads((site / others[name]).read_text())
@@ -99,14 +99,14 @@ def test_a_line_says_which_file_and_what_in_it(shakedown, site, name, edit, says
         (("--first-message", "0s"), "--first-message: 0; accepted: a time above 0"),
     ],
 )
-def test_an_sgsn_is_told_of_others_by_names_that_can_be(shakedown, site, arguments, says):
+def test_sgsn_refuses_invalid_names_of_other_nodes(shakedown, site, arguments, says):
     done = shakedown("aka", "sgsn", "--listen", "127.0.0.1:0", "--node", site / NODE, *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
     assert says in line
 
 
-def test_user_data_that_no_message_holds_is_refused_and_the_most_comes_back(shakedown, site, hss, processes):
+def test_user_data_beyond_the_maximum_is_refused_and_maximum_is_echoed(shakedown, site, hss, processes):
     processes.append(sgsn(site, hss, "sgsn-1"))
     mobile = ("aka", "mobile", "--sgsn", processes[-1].addresses[0], "--card", site / CARD)
     most = 65_535 - 16
@@ -120,7 +120,7 @@ def test_user_data_that_no_message_holds_is_refused_and_the_most_comes_back(shak
     assert "user data returned under the derived keys: 1 of 1" in done.stdout
 
 
-def test_an_unknown_home_network_is_another_thing_than_an_hss_that_is_dead(shakedown, site, processes):
+def test_unknown_home_network_and_dead_hss_have_different_causes(shakedown, site, processes):
     dead = f"127.0.0.1:{free_port()}"
     told = {
         (): ("unknown_home", "no HSS of network 20201 is known here"),

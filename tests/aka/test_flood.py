@@ -163,7 +163,7 @@ def closed_after(connection: socket.socket, limit_s: float) -> bool:
 
 
 @pytest.mark.parametrize("said", [b"", b"\x01", b"\x01\xff\xff"], ids=["nothing", "a byte", "a header"])
-def test_who_says_no_first_message_is_hung_up_on_and_counted(site, hss, processes, said):
+def test_connection_without_first_message_is_closed_and_counted(site, hss, processes, said):
     processes.append(sgsn(site, hss, "sgsn-1", "--first-message", "300ms"))
     host, port = processes[-1].addresses[0].rsplit(":", 1)
     with socket.create_connection((host, int(port))) as connection:
@@ -175,7 +175,7 @@ def test_who_says_no_first_message_is_hung_up_on_and_counted(site, hss, processe
     assert did["rejected"] == {}
 
 
-def test_a_mobile_that_has_asked_has_the_time_of_an_attach(site, hss, processes):
+def test_first_message_timeout_does_not_limit_the_attach(site, hss, processes):
     """The time limit for the first message does not apply to the handshake that follows."""
     # Long enough for this test to send its request in time on a busy machine.
     processes.append(sgsn(site, hss, "sgsn-1", "--first-message", "4s"))

@@ -34,7 +34,7 @@ def summary(told: str) -> dict:
     return found
 
 
-def test_a_mobile_attaches_and_its_data_comes_back_under_the_derived_keys(shakedown, site, hss, processes):
+def test_mobile_attaches_and_data_is_echoed_under_the_derived_keys(shakedown, site, hss, processes):
     processes.append(sgsn(site, hss, "sgsn-1", "--max-resumptions", "3"))
     done = shakedown(
         *("aka", "mobile", "--sgsn", processes[-1].addresses[0], "--card", site / "card-0.json"),
@@ -77,7 +77,7 @@ def test_a_mobile_attaches_from_python(site, hss, processes):
     assert summary(processes[-1].stop())["full"] == 1
 
 
-def test_a_session_goes_with_its_mobile_from_sgsn_to_sgsn(shakedown, site, hss, processes):
+def test_session_moves_with_its_mobile_to_another_sgsn(shakedown, site, hss, processes):
     # Each SGSN is configured with the other's address, so the ports must be known beforehand.
     first, second = free_port(), free_port()
     for name, own, other in (("sgsn-1", first, ("sgsn-2", second)), ("sgsn-2", second, ("sgsn-1", first))):
@@ -136,7 +136,7 @@ def test_sessions_and_their_counts_survive_an_sgsn_that_is_killed(shakedown, sit
 
 
 @pytest.mark.parametrize("accepts", [True, False], ids=["handshake", "connection"])
-def test_an_attach_under_way_can_be_interrupted(site, accepts):
+def test_attach_in_progress_can_be_interrupted(site, accepts):
     """The network accepts the connection, or not even that, and never answers."""
     with contextlib.ExitStack() as open_sockets, socket.socket() as network:
         network.bind(("127.0.0.1", 0))
@@ -178,7 +178,7 @@ def wait_for_connecting(process: int) -> None:
     raise AssertionError("no client connects")
 
 
-def test_who_is_not_there_or_not_wanted_is_said_in_a_line(shakedown, site, hss, processes):
+def test_absent_sgsn_and_barred_mobile_are_reported_in_one_line(shakedown, site, hss, processes):
     refused = shakedown("aka", "mobile", "--sgsn", f"127.0.0.1:{free_port()}", "--card", site / "card-0.json")
     assert refused.returncode == 1
     assert "1 of 1 attaches failed; the first: 127.0.0.1" in refused.stderr

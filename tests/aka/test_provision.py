@@ -27,7 +27,7 @@ from aka.nodes import Process, sgsn
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_wrong_input_leaves_nothing(shakedown, tmp_path, options, says):
+def test_wrong_input_leaves_no_files(shakedown, tmp_path, options, says):
     done = shakedown("aka", "provision", "deep/site", *options, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
@@ -52,7 +52,7 @@ def test_a_folder_with_files_is_refused_and_stays_as_it_was(shakedown, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["site"]
 
 
-def test_a_killed_one_leaves_nothing_under_another_name(tmp_path):
+def test_killed_provisioning_leaves_no_temporary_folder(tmp_path):
     """The command is killed as soon as its folder exists."""
     site = tmp_path / "site"
     command = [sys.executable, "-m", "shakedown", "aka", "provision", "site", "--subscribers", "50"]
@@ -68,7 +68,7 @@ def test_a_killed_one_leaves_nothing_under_another_name(tmp_path):
 
 
 @pytest.mark.parametrize("site", ["deep/er/site", "there/site", "there"])
-def test_a_full_disk_leaves_nothing(tmp_path, site):
+def test_full_disk_leaves_no_files(tmp_path, site):
     (tmp_path / "there").mkdir()
     command = [sys.executable, "-B", "-m", "shakedown", "aka", "provision", site]
     done = subprocess.run(
@@ -84,7 +84,7 @@ def test_a_full_disk_leaves_nothing(tmp_path, site):
     assert list(tmp_path.rglob("*")) == [tmp_path / "there"]
 
 
-def test_an_empty_folder_is_filled_as_it_is(shakedown, tmp_path):
+def test_empty_folder_is_filled_and_keeps_its_mode(shakedown, tmp_path):
     (tmp_path / "empty").mkdir(mode=0o750)
     done = shakedown("aka", "provision", ".", cwd=tmp_path / "empty")
     assert done.returncode == 0, done.stderr

@@ -22,7 +22,7 @@ def run(shakedown):
     return found
 
 
-def test_attaches_over_a_bearer_resume_within_the_thresholds_and_are_repeated_by_their_seed(run):
+def test_attaches_resume_within_thresholds_and_repeat_with_the_seed(run):
     options = ("--bearer", "gprs", "--attaches", "12", "--max-resumptions", "3", "--gap", "1s")
     found = run(*options, "--samples")
     assert (found["completed"], found["failed"]) == (12, {})
@@ -57,7 +57,7 @@ def test_old_sessions_are_not_resumed_and_sessions_move_with_their_mobiles(run):
     assert found["resumed"]["queries"] > 0
 
 
-def test_the_papers_suite_with_chains_of_two_levels(run):
+def test_suite_of_the_paper_runs_with_two_level_chains(run):
     found = run(
         *("--suite", PAPER, "--bearer", "gprs-cs1", "--attaches", "5", "--max-resumptions", "0"),
         *("--background", "2/s", "--preparation", "36ms"),
@@ -69,12 +69,12 @@ def test_the_papers_suite_with_chains_of_two_levels(run):
     assert full["rpt_s"]["mean"] == pytest.approx(full["nrt_s"]["mean"] + 0.036)
 
 
-def test_without_roaming_nobody_asks_for_a_cross_certificate(run):
+def test_without_roaming_no_cross_certificate_is_requested(run):
     home = run("--at-home", "--attaches", "1")["full"]["queries"]
     assert (home, run("--attaches", "1")["full"]["queries"]) == (1, 2)
 
 
-def test_a_run_in_which_nobody_attached_is_a_failure_and_one_in_which_somebody_did_is_not(shakedown):
+def test_run_fails_only_if_no_mobile_attached(shakedown):
     none = shakedown("aka", "run", "--bearer", "gprs", "--attaches", "3", "--timeout", "1ms", "--json")
     assert (none.returncode, json.loads(none.stdout)[0]["failed"]) == (1, {"timeout": 3})
     assert none.stderr.endswith("error: no attach of 3 was completed: 3 timeout\n")
@@ -86,7 +86,7 @@ def test_a_run_in_which_nobody_attached_is_a_failure_and_one_in_which_somebody_d
     assert f"{40 - found['completed']} of 40 attaches failed: " in some.stderr
 
 
-def test_work_without_a_figure_is_named_as_elsewhere(shakedown):
+def test_work_without_a_cost_figure_is_named(shakedown):
     options = ("aka", "run", "--attaches", "2", "--device", "stm32n6", "--suite", "tls1.0/rsa/rsa1024/mutual")
     said = shakedown(*options)
     assert said.returncode == 0, said.stderr
@@ -121,7 +121,7 @@ def test_work_without_a_figure_is_named_as_elsewhere(shakedown):
         (("provision", "{tmp}/x", "--sgsn", "A/B"), "accepted: 1 to 32 of a-z, 0-9, '-'"),
     ],
 )
-def test_wrong_input_is_one_line(shakedown, tmp_path, arguments, says):
+def test_wrong_input_is_reported_in_one_line(shakedown, tmp_path, arguments, says):
     done = shakedown("aka", *(one.replace("{tmp}", str(tmp_path)) for one in arguments))
     assert (done.returncode, done.stdout) == (2, "")
     lines = [line for line in done.stderr.splitlines() if not line.startswith("no recorded trace")]

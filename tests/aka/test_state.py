@@ -63,7 +63,7 @@ def test_a_damaged_file_is_refused_and_left_as_it_is(tmp_path, kind, damage):
 
 @pytest.mark.parametrize("kind", [SgsnState, EapSessions])
 @pytest.mark.parametrize("what", ["pipe", "device"])
-def test_what_is_no_file_is_refused_and_left_as_it_is(tmp_path, kind, what):
+def test_special_file_is_refused_and_left_as_it_is(tmp_path, kind, what):
     """Otherwise SQLite leaves a journal beside a device, and root could change the device's mode."""
     path = tmp_path / "special"
     if what == "pipe":
@@ -102,7 +102,7 @@ def test_a_file_of_another_program_or_layout_is_refused_and_left_as_it_is(tmp_pa
     ],
     ids=["sgsn", "eap"],
 )
-def test_a_server_says_in_a_line_that_its_file_is_damaged_or_in_use(shakedown, site, tmp_path, command):
+def test_server_reports_a_damaged_or_locked_file_in_one_line(shakedown, site, tmp_path, command):
     kind = SgsnState if command[0] == "aka" else EapSessions
     path = tmp_path / "state.sqlite"
     whole = filled(kind, path)
@@ -134,7 +134,7 @@ def test_sessions_of_other_roots_are_not_resumed(site, hss, processes, tmp_path)
 
 @pytest.mark.parametrize("kind", [SgsnState, EapSessions])
 @pytest.mark.parametrize("before", [None, b"", "ours"], ids=["no file", "an empty one", "ours"])
-def test_no_file_beside_it_is_ever_others_to_read(tmp_path, monkeypatch, kind, before):
+def test_journal_files_are_never_readable_by_other_users(tmp_path, monkeypatch, kind, before):
     """Checks modes after each statement: SQLite gives a journal the file's mode at its first write."""
     path = tmp_path / "state.sqlite"
     if before == "ours":
@@ -165,7 +165,7 @@ def test_no_file_beside_it_is_ever_others_to_read(tmp_path, monkeypatch, kind, b
 
 
 @pytest.mark.parametrize("kind", [SgsnState, EapSessions])
-def test_a_file_without_our_tables_or_of_another_layout_says_what_to_do(tmp_path, kind):
+def test_error_for_other_tables_or_layout_names_a_remedy(tmp_path, kind):
     path = tmp_path / "state.sqlite"
     kind(path).close()
     with closing(sqlite3.connect(path)) as database:
@@ -181,9 +181,7 @@ def test_a_file_without_our_tables_or_of_another_layout_says_what_to_do(tmp_path
 
 
 @pytest.mark.parametrize("column", ["imsi = 'x'", "basis = X'00'", "resumptions = -1", "secret = 'text'"])
-def test_a_session_that_cannot_be_read_is_one_that_nobody_knows(
-    shakedown, site, hss, processes, tmp_path, column
-):
+def test_unreadable_session_counts_as_unknown(shakedown, site, hss, processes, tmp_path, column):
     def spoil(state: Path) -> None:
         with closing(sqlite3.connect(state)) as database:
             assert database.execute(f"UPDATE session SET {column}").rowcount == 1

@@ -92,13 +92,13 @@ def test_a_repr_fits_a_terminal(all_rows, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_notebooks_get_one_table_with_a_row_an_object(all_rows, name):
+def test_notebook_table_has_one_row_per_object(all_rows, name):
     cells = Cells(all_rows[name]._repr_html_())
     assert len([row for row in cells.rows if row]) == min(len(all_rows[name]), 200)
     assert {len(row) for row in cells.rows if row} == {len(cells.head)}
 
 
-def test_what_is_printed_is_the_terminals_table():
+def test_repr_equals_the_table_of_the_command():
     words = ["predict", *SUITES, "--device", "cortex-m4", "--bearer", "nb-iot"]
     done = subprocess.run(
         [sys.executable, "-m", "shakedown", *words],
@@ -111,7 +111,7 @@ def test_what_is_printed_is_the_terminals_table():
     assert shown[: 3 + len(SUITES)] == table[: 3 + len(SUITES)]
 
 
-def test_a_table_has_what_csv_has_and_dicts_what_json_has(predicted):
+def test_data_frame_matches_csv_and_dicts_match_json(predicted):
     words = ["predict", *SUITES, "--device", "{phone,cortex-m4}", "--bearer", "{lte,nb-iot}"]
     assert json.loads(printed(*words, "--json")) == predicted.to_dicts()
     frame = predicted.to_polars()
@@ -124,21 +124,21 @@ def test_a_table_has_what_csv_has_and_dicts_what_json_has(predicted):
 
 
 @pytest.mark.parametrize("missing", ["pandas", "altair"])
-def test_what_is_not_installed_is_one_line(predicted, monkeypatch, missing):
+def test_missing_package_is_reported_in_one_line(predicted, monkeypatch, missing):
     monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(shakedown.InputError, match=rf"not installed; accepted: .*pip install {missing}"):
         predicted.to_pandas() if missing == "pandas" else predicted.plot()
 
 
 @pytest.mark.parametrize("name", ["measure", "predict", "capacity", "simulate"])
-def test_charts_are_altairs_and_draw(all_rows, name):
+def test_charts_are_altair_charts_and_render(all_rows, name):
     chart = all_rows[name].plot()
     assert isinstance(chart, altair.TopLevelMixin)
     svg = vl_convert.vegalite_to_svg(json.loads(chart.to_json()), allowed_base_urls=[])
     assert svg.count("psk") >= 1
 
 
-def test_without_a_chart_it_says_of_what_there_are():
+def test_rows_without_a_chart_name_the_types_that_have_one():
     with pytest.raises(shakedown.InputError, match="there is no chart of Device; accepted: rows of Measure"):
         shakedown.devices("phone").plot()
 
@@ -151,7 +151,7 @@ def test_rows_are_a_list(predicted):
     assert shakedown.Rows().to_polars().is_empty()
 
 
-def test_suites_without_figures_stand_below_and_in_the_table():
+def test_failed_suites_are_listed_below_and_in_the_data_frame():
     found = shakedown.predict(["tls1.2/psk", "tls9/psk"])
     assert isinstance(found[1], FailedPrediction)
     assert "tls9/psk: unknown protocol" in repr(found)
@@ -173,7 +173,7 @@ def test_rows_of_two_kinds_have_a_table_each(predicted):
         both.plot()
 
 
-def test_notes_name_the_suites_and_devices_of_which_they_speak():
+def test_notes_name_the_suites_and_devices_they_concern():
     suites = [*SUITES, "tls1.3/x448/p256/server"]
     found = shakedown.predict(suites, device=["palm-vii", "cortex-m4"], bearer=["gprs", "lte"])
     said = "\n".join(object_table(found).notes(set()))
@@ -227,7 +227,7 @@ def test_a_comparison_displays_its_figures():
     assert rows.to_polars()["after"].to_list() == [344]
 
 
-def test_one_is_a_name_and_several_a_list():
+def test_one_suite_returns_an_object_and_a_list_returns_rows():
     one = shakedown.measure("tls1.2/psk", 2)
     assert one.suite == "tls1.2/psk"
     [same] = shakedown.measure(["tls1.2/psk"], 2)
@@ -245,7 +245,7 @@ def test_one_is_a_name_and_several_a_list():
         shakedown.predict("tls1.2/psk", device=[])
 
 
-def test_captures_and_servers_take_patterns_too(tmp_path):
+def test_capture_and_serve_accept_suite_patterns(tmp_path):
     suites = ["tls1.3/{x25519,x448}/p256/server"]
     shakedown.capture(suites, tmp_path / "two.pcap", keylog=tmp_path / "two.keys")
     found = shakedown.inspect(tmp_path / "two.pcap", tmp_path / "two.keys")
@@ -257,7 +257,7 @@ def test_captures_and_servers_take_patterns_too(tmp_path):
             assert shakedown.load(server.address, suite, wanted).completed
 
 
-def test_several_places_are_each_place_in_turn(predicted):
+def test_several_places_equal_separate_predictions(predicted):
     apart = [
         row
         for device in PLACES["device"]
@@ -272,7 +272,7 @@ def test_several_places_are_each_place_in_turn(predicted):
     ]
 
 
-def test_a_calibration_of_another_shape_is_one_line():
+def test_malformed_calibration_is_reported_in_one_line():
     wrong = Calibration(
         target="h:1", suite="tls1.2/psk", method="rate", processes=(), server_s={"estimate": 1.0}, rounds=1,
         handshakes=1,
@@ -291,7 +291,7 @@ def calibrated(lower: float, estimate: float, upper: float, **changes: object) -
 
 
 @pytest.mark.parametrize("lower", [1e-3, 0.9e-3, 1e-4, 1e-6])
-def test_a_calibrations_range_is_that_of_the_limit(lower):
+def test_calibration_range_becomes_the_range_of_the_limit(lower):
     """Also if the range begins below the connection's share of the work."""
     known = calibrated(lower, 1e-3, 2e-3)
     (row,) = shakedown.capacity("tls1.2/psk", within_s=1.0, bearer="ethernet", calibrations=[known])
@@ -318,7 +318,7 @@ def test_calibrations_that_contradict_are_refused(calibrations, said):
         )
 
 
-def test_several_rates_and_arrivals():
+def test_several_rates_and_arrivals_give_one_row_each():
     rates = [0.0, 10.0, 5000.0]
     found = shakedown.predict(SUITES[1], rate_per_s=rates)
     assert [row.rate_per_s for row in found] == rates
@@ -339,14 +339,14 @@ def test_several_rates_and_arrivals():
         shakedown.predict("tls1.2/psk", rate_per_s=[1, -1])
 
 
-def test_progress_of_several_suites_goes_on():
+def test_progress_of_several_suites_never_decreases():
     done = []
     shakedown.measure(SUITES, 400, progress=done.append)
     assert done == sorted(done)
     assert 400 < done[-1] <= 800
 
 
-def test_mixtures_of_several_files(tmp_path):
+def test_several_mixture_files_give_one_row_each(tmp_path):
     for name, suite in zip("ab", SUITES, strict=True):
         (tmp_path / f"{name}.toml").write_text(f'[[clients]]\nsuite = "{suite}"\nweight = 1\n')
     fleet = shakedown.Fleet(clients=20)
@@ -357,7 +357,7 @@ def test_mixtures_of_several_files(tmp_path):
     assert "simulated: a to server" in found[0]._repr_html_()
 
 
-def test_displaying_nothing_loads_no_tables_library():
+def test_displaying_rows_loads_no_table_library():
     code = (
         "import sys, shakedown; rows = shakedown.suites('tls1.3'); repr(rows); rows._repr_html_(); "
         "one = shakedown.measure('tls1.2/psk', 2); one._repr_html_(); repr(shakedown.Rows([one, one])); "

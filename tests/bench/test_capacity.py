@@ -14,7 +14,7 @@ def test_loads_in_which_the_server_slept_do_not_count():
     assert [one.found.sleeps for one in rarely_sleeping(loads)] == [0.0, 0.1]
 
 
-def test_a_table_counts_what_is_near_and_what_is_in_the_range():
+def test_table_counts_cases_within_tolerance_and_within_range():
     near = Compared(CASES[0], Range(80e-6, 100e-6, 120e-6), [110e-6], enough=True)
     far = Compared(CASES[1], Range(90e-6, 100e-6, 110e-6), [200e-6, 210e-6], enough=False)
     assert near.off == pytest.approx(100 / 110)
@@ -25,12 +25,12 @@ def test_a_table_counts_what_is_near_and_what_is_in_the_range():
     assert f"| {CASES[1].suite} * |" in text  # too few loads at full speed
 
 
-def test_every_way_of_resuming_is_a_case():
+def test_every_kind_of_resumption_has_a_case():
     resumed = {(one.suite.rsplit("/", 1)[1], one.suite.split("/", 1)[0]) for one in CASES if one.resumed}
     assert resumed == {("resumed", "tls1.3"), ("ticket", "tls1.2"), ("resumed", "tls1.2")}
 
 
-def test_mldsa_goes_with_a_newer_openssl_alone():
+def test_mldsa_runs_only_with_a_newer_openssl():
     runs = {one.suite: [run for run in RUNS if one.goes_with(run)] for one in CASES}
     assert runs["tls1.3/x25519mlkem768/mldsa65/server"] == ["nginx, OpenSSL 3.5", "haproxy, OpenSSL 3.5"]
     assert runs["tls1.3/x25519/rsa3072/server"] == ["nginx", "haproxy", "go"]

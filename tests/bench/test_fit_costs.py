@@ -14,20 +14,20 @@ def row(words: str, *by_board: tuple[int, int]) -> Row:
     return Row(words, len(halves), len(boards), boards, halves, halves, 0.9)
 
 
-def test_an_interval_is_that_of_clopper_and_pearson():
+def test_interval_matches_clopper_pearson():
     low, high = interval(18, 26)
     assert low == pytest.approx(beta.ppf(0.025, 18, 9))
     assert high == pytest.approx(beta.ppf(0.975, 19, 8))
 
 
-def test_figures_that_vary_by_board_count_as_few():
+def test_correlated_figures_reduce_the_effective_sample_size():
     alike = [(True,) * 9 + (False,)] * 10
     assert independent(alike) == (90, 100)
     apart = [(True,) * 10] * 9 + [(False,) * 10]
     assert independent(apart) == (9, 10)
 
 
-def test_rows_outside_the_target_are_listed_by_what_explains_them():
+def test_rows_outside_the_target_are_listed_by_cause():
     text = outside(
         [
             row("inside", *[(9, 10)] * 20),
@@ -45,5 +45,5 @@ def test_rows_outside_the_target_are_listed_by_what_explains_them():
     assert "few: 4 of 5 held (80.0%), 95 % interval 28% – 99%" in text
 
 
-def test_without_such_rows_nothing_is_listed():
+def test_rows_within_the_target_are_not_listed():
     assert outside([row("inside", *[(9, 10)] * 20)]) == "0 rows are outside 87% – 93%."

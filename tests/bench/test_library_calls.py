@@ -29,7 +29,7 @@ class Meter:
         )
 
 
-def test_multiples_are_of_rounds_at_full_speed(monkeypatch, tmp_path):
+def test_multiples_use_only_rounds_at_full_speed(monkeypatch, tmp_path):
     monkeypatch.setattr(library_calls, "shared", lambda there: nullcontext(Meter()))
     monkeypatch.setattr(library_calls, "called", lambda program, operation: {"a": 30.0, "b": 60.0}[operation])
     monkeypatch.setattr(library_calls, "openssl_speed", lambda program, name: {UNIT: 30.0})
@@ -52,7 +52,7 @@ class FakeLibssl:
         return {"server": public_us + (0.0 if plan.resumed else 30.0) + 100.0}
 
 
-def test_other_work_is_what_handshakes_take_beside_public_key_operations(monkeypatch, tmp_path):
+def test_other_work_excludes_public_key_operations(monkeypatch, tmp_path):
     """Go's operations take 50 µs each, and its handshakes 35 µs more; without any such operation, 80 µs."""
 
     def go(program, *arguments):

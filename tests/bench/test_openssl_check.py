@@ -14,7 +14,7 @@ SLOWER = [1.3, 1.32, 1.28]
 SCATTERED = [0.7, 1.4, 1.0]
 
 
-def test_an_interval_decides_where_all_of_it_is_on_one_side():
+def test_interval_decides_only_if_entirely_on_one_side():
     assert within((0.95, 1.05))
     assert beyond((1.15, 1.2))
     assert beyond((0.8, 0.9))
@@ -42,7 +42,7 @@ def test_pairs_are_repeated_until_they_decide(monkeypatch, ratios, pairs):
     assert len(found) == pairs or (pairs is None and 6 < len(found) < 24 and decides(found))
 
 
-def test_a_table_says_how_many_are_decided():
+def test_table_reports_how_many_ratios_are_decided():
     pairs = {
         ("sign", "rsa", f"rsa{number}"): [(100.0 * one, 100.0) for one in ratios * 5]
         for number, ratios in enumerate((STEADY, SLOWER, SCATTERED))

@@ -24,7 +24,7 @@ def row(better, ratio, spread, target=100.0):
         ("lower", 101.0, (80.0, 110.0), "missed"),
     ],
 )
-def test_the_median_decides_and_the_interval_is_told(better, ratio, spread, says):
+def test_median_decides_the_verdict_and_the_interval_is_reported(better, ratio, spread, says):
     found = row(better, ratio, spread)
     assert verdict(found) == says
     assert is_met(found) is says.startswith("met")

@@ -90,7 +90,9 @@ def bench(tmp_path: Path, captured: Captured) -> Bench:
     return Bench(tmp_path, captured)
 
 
-def test_order_repetition_and_segmentation_change_nothing(bench: Bench, samples: list[Sample]) -> None:
+def test_packet_order_repetition_and_segmentation_change_no_message(
+    bench: Bench, samples: list[Sample]
+) -> None:
     for sample in samples:
         own = sample.packets
         for at in range(len(own) - 1):
@@ -109,7 +111,7 @@ def test_order_repetition_and_segmentation_change_nothing(bench: Bench, samples:
         assert told[index][0]["complete"], what
 
 
-def test_loss_of_any_packet_leaves_what_wireshark_still_sees(bench: Bench, samples: list[Sample]) -> None:
+def test_messages_after_packet_loss_match_wireshark(bench: Bench, samples: list[Sample]) -> None:
     for sample in samples:
         for at in range(len(sample.packets)):
             bench.add(sample, f"packet {at} lost", [*sample.packets[:at], *sample.packets[at + 1 :]])
@@ -145,7 +147,7 @@ def test_loss_of_any_packet_leaves_what_wireshark_still_sees(bench: Bench, sampl
             ), what
 
 
-def test_captures_that_end_early_tell_what_they_have(bench: Bench, samples: list[Sample]) -> None:
+def test_truncated_captures_yield_the_messages_they_contain(bench: Bench, samples: list[Sample]) -> None:
     for sample in samples:
         for end in range(1, len(sample.packets)):
             bench.add(sample, f"ends after {end}", sample.packets[:end])
@@ -162,7 +164,7 @@ def test_captures_that_end_early_tell_what_they_have(bench: Bench, samples: list
             assert len(mine) == len(theirs), (what, sample.told, theirs)
 
 
-def test_captures_that_begin_late_are_no_nonsense(bench: Bench, samples: list[Sample]) -> None:
+def test_captures_that_begin_late_yield_no_false_messages(bench: Bench, samples: list[Sample]) -> None:
     for sample in samples:
         for start in range(1, len(sample.packets)):
             bench.add(sample, f"begins with {start}", sample.packets[start:])
@@ -175,7 +177,7 @@ def test_captures_that_begin_late_are_no_nonsense(bench: Bench, samples: list[Sa
     assert messages > len(samples)
 
 
-def test_snap_length_leaves_names_where_headers_are(bench: Bench, samples: list[Sample]) -> None:
+def test_snapped_packets_keep_message_names_if_headers_remain(bench: Bench, samples: list[Sample]) -> None:
     for sample, size in itertools.product(samples, (60, 100, 200, 400, 1000)):
         bench.add(sample, f"snapped to {size}", [packets.snapped(packet, size) for packet in sample.packets])
     told = bench.ours()
@@ -202,7 +204,7 @@ WRAPPINGS = {
 
 
 @pytest.mark.parametrize("wrapping", WRAPPINGS)
-def test_link_layers_are_alike(
+def test_link_layers_give_the_same_messages(
     wrapping: str, tmp_path: Path, captured: Captured, samples: list[Sample]
 ) -> None:
     link, head = WRAPPINGS[wrapping]
@@ -212,7 +214,9 @@ def test_link_layers_are_alike(
     assert [essence(one) for one in told] == [sample.messages for sample in samples]
 
 
-def test_version_6_and_fragments_are_alike(tmp_path: Path, captured: Captured, samples: list[Sample]) -> None:
+def test_ipv6_and_fragments_give_the_same_messages(
+    tmp_path: Path, captured: Captured, samples: list[Sample]
+) -> None:
     path = tmp_path / "changed.pcap"
     for sample in samples:
         packets.write(path, map(packets.to_version_6, sample.packets), packets.RAW_IP)
@@ -230,7 +234,7 @@ def test_version_6_and_fragments_are_alike(tmp_path: Path, captured: Captured, s
     assert [essence(one) for one in told] == [sample.messages for sample in samples]
 
 
-def test_ports_used_again_are_connections_of_their_own(
+def test_reused_ports_are_separate_connections(
     tmp_path: Path, captured: Captured, samples: list[Sample]
 ) -> None:
     """The same two ports, one connection after the other."""

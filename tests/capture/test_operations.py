@@ -69,7 +69,7 @@ def disagreements(traces: Iterable[Trace]) -> dict[str, tuple[object, object]]:
     return {suite: pair for suite, pair in pairs.items() if pair[0] != pair[1]}
 
 
-def test_handshakes_made_here_have_the_operations_that_are_measured(tmp_path: Path) -> None:
+def test_captured_handshakes_have_the_measured_operations(tmp_path: Path) -> None:
     suites = every_mode()
     capture, key_log = tmp_path / "all.pcap", tmp_path / "all.keys"
     in_memory.capture(suites, capture, keylog=key_log)
@@ -83,7 +83,9 @@ def test_handshakes_made_here_have_the_operations_that_are_measured(tmp_path: Pa
     assert any(trace["suite"].startswith("tls1.3/psk_dhe+") for trace in traces)
 
 
-def test_handshakes_of_real_peers_too(captured: Captured, tmp_path: Path) -> None:
+def test_captured_handshakes_of_real_peers_have_the_measured_operations(
+    captured: Captured, tmp_path: Path
+) -> None:
     """Also resumed by identifier and by ticket; the full handshakes are in the same capture."""
     traces = traced(captured.path, captured.key_log, tmp_path)
     runnable = {offer: native.describe(offer)["stack"] for offer in {trace["suite"] for trace in traces}}

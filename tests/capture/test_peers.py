@@ -17,14 +17,14 @@ def matched(captured: Captured, protocol: str, *, keys: bool) -> list[tuple[dict
     return [(one, theirs[one["client"]]) for one in ours]
 
 
-def test_every_connection_has_the_messages_bytes_and_times_that_wireshark_sees(captured: Captured) -> None:
+def test_tls_messages_bytes_and_times_match_wireshark(captured: Captured) -> None:
     pairs = matched(captured, "tls", keys=True)
     assert len(pairs) == captured.made
     wrong = {one["client"]: found for one, seen in pairs if (found := differences(one, seen))}
     assert not wrong
 
 
-def test_datagrams_too(captured: Captured) -> None:
+def test_dtls_messages_match_wireshark(captured: Captured) -> None:
     pairs = matched(captured, "dtls", keys=True)
     assert len(pairs) == captured.made_datagram
     for one, seen in pairs:
@@ -40,7 +40,7 @@ def test_datagrams_too(captured: Captured) -> None:
             assert one["bytes"][key] + repeated[key]["bytes"] == seen.record_bytes[sender]
 
 
-def test_flights_and_sums_are_as_the_protocols_have_them(captured: Captured) -> None:
+def test_flights_and_byte_sums_follow_the_protocol(captured: Captured) -> None:
     for one in captured.ours():
         if not one["complete"]:
             continue
@@ -63,12 +63,12 @@ def test_flights_and_sums_are_as_the_protocols_have_them(captured: Captured) -> 
         assert set(one["problems"]) <= {"the key log has no secrets of this connection"}
 
 
-def test_resumption_is_seen(captured: Captured) -> None:
+def test_resumed_handshakes_are_detected(captured: Captured) -> None:
     resumed = [one["protocol"] for one in captured.ours() if one["resumed"]]
     assert sorted(resumed) == ["tls1.2", "tls1.2", "tls1.3"]
 
 
-def test_resumed_handshakes_are_named_after_those_that_made_their_sessions(captured: Captured) -> None:
+def test_resumed_handshakes_have_the_suite_of_their_session(captured: Captured) -> None:
     """OpenSSL's ticket, session identifier, and TLS 1.3 ticket, which is visible only with the key log."""
     resumed = [one["suite"] for one in captured.ours() if one["resumed"]]
     assert resumed == [
@@ -80,7 +80,7 @@ def test_resumed_handshakes_are_named_after_those_that_made_their_sessions(captu
     assert closed == ["tls1.3/psk_dhe+x25519/aes256-gcm", *resumed[1:]]
 
 
-def test_resumed_handshakes_alone_show_no_suite(captured: Captured, tmp_path: Path) -> None:
+def test_resumed_handshakes_without_the_full_one_have_no_suite(captured: Captured, tmp_path: Path) -> None:
     resumed = [one for one in captured.ours() if one["resumed"]]
     path = tmp_path / "resumed.pcapng"
     ports = " || ".join(f"tcp.port == {one['client'].rpartition(':')[2]}" for one in resumed)
@@ -90,7 +90,7 @@ def test_resumed_handshakes_alone_show_no_suite(captured: Captured, tmp_path: Pa
     assert [one["suite"] for one in told] == ["tls1.3/psk_dhe+x25519/aes256-gcm", None, None]
 
 
-def test_refusals_are_alerts(captured: Captured) -> None:
+def test_failed_handshakes_have_their_alerts(captured: Captured) -> None:
     failed = [one for one in captured.ours() if one["transport"] == "tcp" and not one["complete"]]
     refused = [alert["description"] for one in failed for alert in one["alerts"] if alert["level"] == "fatal"]
     assert refused == ["handshake_failure"]
@@ -103,7 +103,7 @@ def test_refusals_are_alerts(captured: Captured) -> None:
     assert len(after) == 1
 
 
-def test_without_keys_what_is_readable_is_the_same(captured: Captured) -> None:
+def test_readable_messages_are_the_same_without_keys(captured: Captured) -> None:
     with_keys = {one["client"]: one for one in captured.ours()}
     readable = {"ClientHello", "ServerHello", "HelloRetryRequest", "ChangeCipherSpec"}
     for one in captured.ours(keys=False):
@@ -132,7 +132,7 @@ def test_without_keys_what_is_readable_is_the_same(captured: Captured) -> None:
             assert undecrypted[key] == sum(m["bytes"] for m in hidden), one["client"]
 
 
-def test_waits_add_up(captured: Captured) -> None:
+def test_waits_are_the_sum_of_peer_and_network_time(captured: Captured) -> None:
     opened_in_s = captured.opened_in_s()
     for one in captured.ours():
         for message in one["messages"]:

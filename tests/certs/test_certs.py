@@ -35,7 +35,7 @@ def reasons(entry: dict) -> list[str]:
     return [violation["reason"] for violation in entry["violations"]]
 
 
-def test_a_new_chain_is_accepted_by_an_oracle_and_by_ourselves(shakedown, peer, made):
+def test_new_chain_is_accepted_by_openssl_and_by_shakedown(shakedown, peer, made):
     command = [peer("openssl"), "verify", "-verify_hostname", "gw.example", "-CAfile", made / "ca.pem"]
     done = subprocess.run([*command, "-untrusted", made / "chain.pem", made / "chain.pem"], timeout=120)
     assert done.returncode == 0
@@ -56,7 +56,7 @@ def test_a_new_chain_is_accepted_by_an_oracle_and_by_ourselves(shakedown, peer, 
         assert sum(part["bytes"] for part in certificate["parts"]) == certificate["bytes"]
 
 
-def test_people_are_told_what_it_is_costs_and_what_peers_refuse(shakedown, made):
+def test_show_prints_contents_sizes_and_reasons_of_refusal(shakedown, made):
     arguments = ("--ca", made / "ca.pem", "--at", "2050-03-01", "--host", "other.example")
     done = shakedown("certs", "show", made / "chain.pem", *arguments)
     assert done.returncode == 0
@@ -82,7 +82,7 @@ def test_the_wrong_order_and_the_wrong_key_are_found(shakedown, made, tmp_path):
 
 
 @pytest.mark.parametrize("style", STYLES)
-def test_public_styles_are_made_and_shown(shakedown, tmp_path, style):
+def test_public_styles_are_generated_and_described(shakedown, tmp_path, style):
     # Small keys are enough to check the shapes.
     keys = "p256@p256@p256@p256" if style == "cross-signed" else "p256@p256@p256"
     done = shakedown("certs", "make", keys, "--profile", f"style-{style}", "--out", tmp_path)
@@ -92,7 +92,7 @@ def test_public_styles_are_made_and_shown(shakedown, tmp_path, style):
     assert (tmp_path / "ca-other.pem").exists() == (style == "cross-signed")
 
 
-def test_one_authority_issues_many(shakedown, tmp_path):
+def test_one_authority_issues_several_certificates(shakedown, tmp_path):
     root, leaf = tmp_path / "root", tmp_path / "leaf"
     assert shakedown("certs", "issue", "root", "ed25519", "--out", root, "--name", "R").returncode == 0
     issuer = ("--ca", root / "chain.pem", "--ca-key", root / "key.pem")
@@ -101,7 +101,7 @@ def test_one_authority_issues_many(shakedown, tmp_path):
     assert json.loads(done.stdout)[0]["description"]["keys_name"] == "mldsa44@ed25519"
 
 
-def test_wtls_certificates_are_made_and_shown(shakedown, tmp_path):
+def test_wtls_certificates_are_generated_and_described(shakedown, tmp_path):
     done = shakedown("certs", "make", "163k@283k", "--wtls", "--out", tmp_path, "--side", "client")
     assert done.returncode == 0, done.stderr
     files = (tmp_path / "chain.pem", tmp_path / "chain.wtls")
@@ -119,7 +119,7 @@ def test_wtls_certificates_are_made_and_shown(shakedown, tmp_path):
     assert told.stdout.splitlines()[-1] == "A peer accepts these certificates."
 
 
-def test_a_printed_profile_is_one_to_start_from(shakedown, tmp_path):
+def test_printed_profile_can_be_edited_and_used(shakedown, tmp_path):
     text = shakedown("certs", "profiles", "lab").stdout
     own = tmp_path / "own.toml"
     own.write_text(text.replace("CN=Shakedown Root CA", "CN=Mine"))
@@ -156,7 +156,7 @@ def test_a_printed_profile_is_one_to_start_from(shakedown, tmp_path):
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_wrong_input_is_one_line_and_status_2(shakedown, made, tmp_path, arguments, said):
+def test_wrong_input_is_reported_in_one_line_with_status_2(shakedown, made, tmp_path, arguments, said):
     chain = (made / "chain.pem").read_text()
     (tmp_path / "chain.pem").write_text(chain)
     (tmp_path / "cut.pem").write_text(chain[:-100])

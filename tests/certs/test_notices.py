@@ -10,7 +10,7 @@ import pytest
     ("content", "said"),
     [(None, "own.toml: reading failed: No such file"), ("x = 3", "own.toml line 1: unknown field `x`")],
 )
-def test_a_wrong_profile_is_one_line_and_status_2(shakedown, tmp_path, content, said, more):
+def test_wrong_profile_is_reported_in_one_line_with_status_2(shakedown, tmp_path, content, said, more):
     if content is not None:
         (tmp_path / "own.toml").write_text(content)
     done = shakedown("measure", "tls1.2/rsa", "--repeat", "1", "--profile", "own.toml", *more, cwd=tmp_path)
@@ -21,7 +21,7 @@ def test_a_wrong_profile_is_one_line_and_status_2(shakedown, tmp_path, content, 
 
 
 @pytest.mark.parametrize("suite", ["tls1.2/rsa", "wtls/rsa", "wtls/rsa_anon"])
-def test_kept_keys_that_were_damaged_are_made_again_and_told(shakedown, tmp_path, suite):
+def test_damaged_cached_keys_are_regenerated_and_reported(shakedown, tmp_path, suite):
     environment = {"SHAKEDOWN_CACHE": str(tmp_path / "cache")}
 
     def said() -> list[str]:
@@ -37,7 +37,7 @@ def test_kept_keys_that_were_damaged_are_made_again_and_told(shakedown, tmp_path
     assert said() == []
 
 
-def test_a_run_tells_it_too(shakedown, tmp_path):
+def test_run_reports_regenerated_keys(shakedown, tmp_path):
     environment = {"SHAKEDOWN_CACHE": str(tmp_path / "cache")}
     (tmp_path / "e.toml").write_text('suites = ["tls1.2/rsa"]\nrepeat = 1\n')
     run = ("run", "e.toml", "--out", "r", "--force", "--no-report")
@@ -50,7 +50,7 @@ def test_a_run_tells_it_too(shakedown, tmp_path):
 
 
 @pytest.mark.parametrize("question", [("predict",), ("capacity", "--within", "2s")])
-def test_recording_a_trace_tells_it_too(shakedown, tmp_path, question):
+def test_recording_a_trace_reports_regenerated_keys(shakedown, tmp_path, question):
     environment = {"SHAKEDOWN_CACHE": str(tmp_path / "cache"), "XDG_DATA_HOME": str(tmp_path / "data")}
     done = shakedown("measure", "tls1.2/rsa", "--repeat", "1", env=environment)
     assert done.returncode == 0, done.stderr

@@ -40,7 +40,7 @@ def measured(shakedown, *arguments: str | Path) -> dict:
     return json.loads(done.stdout)[0]
 
 
-def test_the_suite_is_called_by_the_chains_keys_and_its_bytes_travel(shakedown, server):
+def test_suite_is_named_by_the_chain_keys_and_the_chain_is_sent(shakedown, server):
     chain, key, ca = (server / name for name in ("chain.pem", "key.pem", "ca.pem"))
     found = measured(shakedown, "tls1.2/ecdhe_ecdsa", "--chain", chain, "--key", key, "--ca", ca)
     assert found["suite"] == "tls1.2/ecdhe_ecdsa+x25519/p256@rsa2048@rsa1024/server"
@@ -52,12 +52,12 @@ def test_the_suite_is_called_by_the_chains_keys_and_its_bytes_travel(shakedown, 
     assert len(verified) == 3
 
 
-def test_an_archive_gives_chain_key_and_root(shakedown, server):
+def test_pkcs12_archive_supplies_chain_key_and_root(shakedown, server):
     found = measured(shakedown, "tls1.3/x25519", "--chain", server / "all.p12", "--password", "secret")
     assert found["suite"] == "tls1.3/x25519/p256@rsa2048@rsa1024/server"
 
 
-def test_each_side_shows_its_own(shakedown, server, client):
+def test_each_side_presents_its_own_chain(shakedown, server, client):
     files = ["--chain", server / "all.p12", "--password", "secret", "--client-chain", client / "chain.pem"]
     files += ["--client-key", client / "key.pem", "--client-ca", client / "ca.pem"]
     done = shakedown("measure", "tls1.3/x25519/p256/mutual", "--repeat", "1", "--json", *files)
@@ -74,14 +74,14 @@ def test_each_side_shows_its_own(shakedown, server, client):
     assert signed[0].startswith("rsa")
 
 
-def test_wtls_suites_take_wtls_certificates(shakedown, tmp_path):
+def test_wtls_suites_accept_wtls_certificates(shakedown, tmp_path):
     folder = made(tmp_path, "163k@233k", "--wtls")
     files = ("--chain", folder / "chain.wtls", "--key", folder / "key.pem", "--ca", folder / "ca.pem")
     assert measured(shakedown, "wtls/ecdh_ecdsa", *files)["suite"] == "wtls/ecdh_ecdsa/163k@233k/server"
 
 
 @pytest.mark.parametrize("form", ["wtls", "x509"])
-def test_a_form_is_for_certificates_that_are_made(shakedown, tmp_path, form):
+def test_certificate_form_is_refused_with_user_supplied_certificates(shakedown, tmp_path, form):
     folder = made(tmp_path, "rsa1024", "--profile", "lab")
     files = {"chain": folder / "chain.pem", "key": folder / "key.pem", "ca": folder / "ca.pem"}
     arguments = [word for name, file in files.items() for word in (f"--{name}", file)]
@@ -105,7 +105,7 @@ def test_a_form_is_for_certificates_that_are_made(shakedown, tmp_path, form):
     assert found.credentials.startswith("user-supplied:")
 
 
-def test_python_checks_them_as_the_command_does(shakedown, tmp_path):
+def test_python_validates_certificates_as_the_command_does(shakedown, tmp_path):
     folder = tmp_path / "brief"
     dates = ("--not-before", "2025-01-01", "--days", "30")
     done = shakedown("certs", "make", "p256", "--out", folder, *dates)
@@ -127,7 +127,7 @@ def test_python_checks_them_as_the_command_does(shakedown, tmp_path):
             in_memory.measure("tls1.3/x25519", 1, options=MeasureOptions(**{alone: folder / "key.pem"}))
 
 
-def test_a_password_alone_changes_no_day():
+def test_password_alone_does_not_change_the_verification_time():
     """The password may be in the environment for other commands."""
     assert options_of(MeasureOptions, {"password": "secret", "chain": None}).checked().now is None
     assert options_of(MeasureOptions, {"now": 7, "chain": "c.pem"}).checked().now == 7
@@ -182,7 +182,7 @@ def test_a_password_alone_changes_no_day():
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_wrong_input_is_one_line_and_status_2(shakedown, server, tmp_path, arguments, said):
+def test_wrong_input_is_reported_in_one_line_with_status_2(shakedown, server, tmp_path, arguments, said):
     for name in ("chain.pem", "key.pem", "ca.pem", "ca-key.pem", "all.p12"):
         (tmp_path / name).write_bytes((server / name).read_bytes())
     blocks = (server / "chain.pem").read_text().split("-----BEGIN")[1:]
@@ -195,7 +195,7 @@ def test_wrong_input_is_one_line_and_status_2(shakedown, server, tmp_path, argum
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_public_styles_run_in_real_handshakes_and_cost_what_their_shape_says(shakedown, tmp_path):
+def test_public_styles_run_in_handshakes_and_bytes_follow_their_shape(shakedown, tmp_path):
     sizes = {}
     for style in ("lab", *(f"style-{name}" for name in STYLES)):
         found = measured(shakedown, "tls1.3/x25519/p256@p256@p256", "--profile", style)

@@ -35,7 +35,7 @@ def chain(tmp_path: Path, peer: Callable[[str], str]) -> Callable[..., list[str]
     return make
 
 
-def test_a_root_with_a_long_name_is_asked_for_by_its_key(
+def test_root_with_a_long_name_is_requested_by_its_key_hash(
     chain: Callable[..., list[str]], shakedown: Run
 ) -> None:
     part = "x" * 60
@@ -49,7 +49,7 @@ def test_a_root_with_a_long_name_is_asked_for_by_its_key(
     assert hello["bytes"] < 100
 
 
-def test_a_key_for_something_else_is_wrong_input(chain: Callable[..., list[str]], shakedown: Run) -> None:
+def test_key_with_unsuitable_usage_is_wrong_input(chain: Callable[..., list[str]], shakedown: Run) -> None:
     options = chain(extension="keyUsage=digitalSignature")
     done = shakedown("measure", "wtls/rsa", "--repeat", "1", *options)
     assert done.returncode == 2

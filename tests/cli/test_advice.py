@@ -76,21 +76,21 @@ def test_every_error_is_reached_by_a_command():
     assert raising - found == set()
 
 
-def test_alternatives_that_are_options_are_dropped():
+def test_suggested_options_that_a_command_lacks_are_dropped():
     line = "device 'x' has none; accepted: a device, or --scale-from DEVICE to scale; see below"
     assert with_options(line, ()) == "device 'x' has none; accepted: a device; see below"
     assert with_options(line, {"--scale-from"}) == line
     assert with_options("f: exists; accepted: another name, or --force", {"--out"}).endswith("another name")
 
 
-def test_options_of_a_command_line():
+def test_options_of_the_called_command_are_found():
     assert "--scale-from" in options_of(["predict", "tls1.2/psk", "--device", "x"])
     assert "--mobiles" in options_of(["aka", "run", "x"])
     assert "--scale-from" not in options_of(["check", "budget.toml"])
     assert "--version" in options_of(["nothing"])
 
 
-def test_check_and_predict_advise_what_each_has(tmp_path, capsys):
+def test_check_and_predict_suggest_only_their_own_options(tmp_path, capsys):
     budget = tmp_path / "budget.toml"
     budget.write_text('[[budget]]\nsuite = "tls1.2/psk"\ndevice = "axim-x51v"\nready_s = 1.0\n')
     assert exit_status(["check", str(budget)]) == 2

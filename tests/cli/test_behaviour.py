@@ -32,15 +32,15 @@ def loaded_by(statement: str) -> set[str]:
     return set(done.stdout.split())
 
 
-def test_importing_loads_nothing():
+def test_importing_loads_no_heavy_modules():
     assert loaded_by("import shakedown") == set()
 
 
-def test_the_help_starts_without_the_heavy_parts():
+def test_help_loads_no_heavy_modules():
     assert loaded_by("import shakedown.cli") == set()
 
 
-def test_every_module_of_the_command_line_stands_in_the_help(fake, capsys):
+def test_every_command_module_is_listed_in_the_help(fake, capsys):
     from pathlib import Path
 
     import shakedown.cli
@@ -54,14 +54,14 @@ def test_every_module_of_the_command_line_stands_in_the_help(fake, capsys):
         assert f"  {name} " in out
 
 
-def test_without_arguments_it_says_what_it_can_do(fake, capsys):
+def test_without_arguments_the_usage_is_printed(fake, capsys):
     assert exit_status([]) == 0
     out, err = capsys.readouterr()
     assert out.startswith("Usage: shakedown")
     assert err == ""
 
 
-def test_json_alone_goes_to_standard_output(fake, capsys):
+def test_only_json_goes_to_standard_output(fake, capsys):
     assert exit_status(["measure", "tls1.2/psk", "tls1.3/x25519/p256/server", "--repeat", "7", "--json"]) == 0
     out, err = capsys.readouterr()
     assert [(one["suite"], one["repeat"]) for one in json.loads(out)] == [
@@ -96,7 +96,7 @@ def test_an_experiment_reaches_the_core(fake, capsys, tmp_path):
     assert load_results(tmp_path / "r").manifest.experiment.text == experiment.read_text()
 
 
-def test_runs_without_a_folder_find_a_free_one(fake, capsys, tmp_path, monkeypatch):
+def test_runs_without_out_use_a_free_folder(fake, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "e.toml").write_text('name = "mine"\nsuites = ["tls1.2/psk"]\n')
     for _ in range(3):
@@ -192,7 +192,7 @@ def test_many_bearers_and_rates_take_several_tables(width):
     assert f"{len(rates) - MAX_RATES} more rates are in the report and the table" in text
 
 
-def test_report_exports(fake, capsys, tmp_path):
+def test_report_exports_csv_and_json(fake, capsys, tmp_path):
     experiment = written(tmp_path, 'suites = ["tls1.2/psk"]\n')
     folder, table = str(tmp_path / "r"), tmp_path / "t.csv"
     assert exit_status(["run", str(experiment), "--out", folder, "--no-report"]) == 0

@@ -58,7 +58,7 @@ def test_names_of_columns_complete(words, found):
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_shells_get_their_scripts(shell):
+def test_completion_script_is_printed_for_each_shell(shell):
     done = subprocess.run(
         [sys.executable, "-m", "shakedown"],
         env={**os.environ, "_SHAKEDOWN_COMPLETE": f"{shell}_source"},
@@ -72,6 +72,6 @@ def test_the_shells_get_their_scripts(shell):
 @pytest.mark.parametrize(
     "words", ["shakedown predct tls1.3/", "shakedown $(x) ", "shakedown devices nosuch "]
 )
-def test_what_no_command_has_completes_to_nothing_quietly(words):
+def test_unknown_commands_complete_to_nothing_without_errors(words):
     """Shells would show a completion's standard error in the middle of the line."""
     assert [one for one in completed(words) if one.startswith("tls")] == []

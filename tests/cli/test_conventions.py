@@ -23,7 +23,7 @@ def imported(path: Path) -> set[str]:
     return names
 
 
-def test_one_module_calls_the_native_core():
+def test_only_one_module_imports_the_native_core():
     callers = {
         str(path.relative_to(PACKAGE))
         for path in PACKAGE.rglob("*.py")
@@ -32,7 +32,7 @@ def test_one_module_calls_the_native_core():
     assert callers == {"native/core.py"}
 
 
-def test_no_module_has_grown_beyond_reading():
+def test_no_module_is_longer_than_800_lines():
     long = {
         str(path.relative_to(PACKAGE)): lines
         for path in PACKAGE.rglob("*.py")

@@ -135,7 +135,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize(("name", "parameter"), cases())
-def test_what_it_is_not_made_for(inputs, tmp_path, monkeypatch, capfd, name, parameter):
+def test_unsuitable_values_cause_no_internal_error(inputs, tmp_path, monkeypatch, capfd, name, parameter):
     for path in inputs.iterdir():
         (tmp_path / path.name).symlink_to(path)
     (tmp_path / "empty").touch()
@@ -185,5 +185,5 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def test_every_command_is_tried():
+def test_every_command_is_covered():
     assert {name for name, _ in commands(app)} == {*BASES, *NOT_HERE}

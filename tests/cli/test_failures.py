@@ -33,7 +33,7 @@ def test_a_failed_handshake_names_alert_and_side(fake, capsys):
     assert (out, err) == ("", f"error: {line}\n")
 
 
-def test_a_failed_handshake_leaves_the_others_of_a_run(fake, capsys, experiment, tmp_path):
+def test_failed_handshake_keeps_the_other_suites_of_a_run(fake, capsys, experiment, tmp_path):
     line = f"{SUITES[1]}: client failed (alert bad_certificate)"
     fake.raising[SUITES[1]] = fakecore.HandshakeFailed(line)
     assert exit_status(["run", experiment, "--out", str(tmp_path / "r"), "--no-report"]) == 1
@@ -51,7 +51,7 @@ def test_an_unsupported_suite_is_wrong_input(fake, capsys):
     assert capsys.readouterr().err == "error: tls1.2/psk: this stack has no such cipher\n"
 
 
-def test_interrupted_measuring_prints_what_there_is(fake, capsys):
+def test_interrupted_measure_prints_the_completed_suites(fake, capsys):
     fake.raising[SUITES[1]] = KeyboardInterrupt()
     assert exit_status(["measure", *SUITES, "--json"]) == 130
     out, err = capsys.readouterr()
@@ -59,7 +59,7 @@ def test_interrupted_measuring_prints_what_there_is(fake, capsys):
     assert err == "error: interrupted: 1 of 3 suites measured\n"
 
 
-def test_an_interrupted_run_keeps_what_there_is(fake, capsys, experiment, tmp_path):
+def test_interrupted_run_keeps_the_completed_suites(fake, capsys, experiment, tmp_path):
     fake.raising[SUITES[2]] = KeyboardInterrupt()
     folder = tmp_path / "r"
     assert exit_status(["run", experiment, "--out", str(folder)]) == 130
@@ -72,7 +72,7 @@ def test_an_interrupted_run_keeps_what_there_is(fake, capsys, experiment, tmp_pa
     assert [one.about for one in loaded.missing] == SUITES[2:]
 
 
-def test_a_disk_that_fills_up_keeps_what_there_is(fake, capsys, experiment, tmp_path, monkeypatch):
+def test_full_disk_keeps_the_completed_suites(fake, capsys, experiment, tmp_path, monkeypatch):
     written = []
     fsync = os.fsync
 
@@ -98,7 +98,7 @@ def test_a_disk_that_fills_up_keeps_what_there_is(fake, capsys, experiment, tmp_
     ]
 
 
-def test_a_defect_is_one_line_and_a_traceback_on_request(fake, capsys, monkeypatch):
+def test_internal_error_is_one_line_and_a_traceback_on_request(fake, capsys, monkeypatch):
     fake.raising["tls1.2/psk"] = ZeroDivisionError("division by zero")
     assert exit_status(["measure", "tls1.2/psk"]) == 1
     err = capsys.readouterr().err
@@ -118,7 +118,7 @@ def test_times_of_a_debug_build_are_refused(fake, capsys):
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["measure", "tls1.2/psk", "--repeat", "1"]])
-def test_a_broken_pipe_is_quiet(arguments):
+def test_broken_pipe_prints_no_error(arguments):
     reader, writer = os.pipe()
     os.close(reader)
     process = subprocess.run(
@@ -132,13 +132,13 @@ def test_a_broken_pipe_is_quiet(arguments):
     assert (process.returncode, process.stderr) == (141, "")
 
 
-def test_closed_standard_output_is_no_defect():
+def test_closed_standard_output_is_not_an_error():
     program = f"exec {sys.executable} -m shakedown --version >&-"
     process = subprocess.run(["sh", "-c", program], stderr=subprocess.PIPE, text=True, timeout=300)
     assert (process.returncode, process.stderr) == (0, "")
 
 
-def test_a_full_disk_behind_standard_output():
+def test_full_disk_behind_standard_output_is_reported():
     with open("/dev/full", "w") as full:  # noqa: PTH123 - a device
         process = subprocess.run(
             [sys.executable, "-m", "shakedown", "--help"],
@@ -150,7 +150,7 @@ def test_a_full_disk_behind_standard_output():
     assert (process.returncode, process.stderr) == (1, "error: no space left on device\n")
 
 
-def test_what_the_core_could_not_write_is_named(fake, capsys, monkeypatch):
+def test_file_that_the_core_cannot_write_is_named(fake, capsys, monkeypatch):
     """The core's system errors have a `Path`, not a string, as the file name."""
 
     def full(*_: object, **__: object) -> None:

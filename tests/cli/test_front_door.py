@@ -13,7 +13,7 @@ ROW = {
 }  # fmt: skip
 
 
-def test_a_bearer_states_what_is_assumed_of_its_set_up(capsys):
+def test_bearer_states_the_assumptions_about_its_setup(capsys):
     assert exit_status(["bearers", "ble"]) == 0
     assert "ble: setup: assumed: " in " ".join(capsys.readouterr().out.split())
 
@@ -37,7 +37,7 @@ def test_columns_of_messages_select_the_table_of_messages(capsys):
         assert complaint in capsys.readouterr().err
 
 
-def test_a_noisy_mean_stands_with_its_interval():
+def test_noisy_mean_is_shown_with_its_interval():
     title = message_title(ROW)
     assert "client 100 µs, server 100 µs ± 41%" in title
 

@@ -13,7 +13,7 @@ GROUPS = {
 }
 
 
-def test_there_are_groups():
+def test_command_groups_are_complete():
     assert {"aka", "bearer", "certs", "devices", "eap"} == set(GROUPS)
 
 
@@ -28,7 +28,7 @@ def test_lists_of_commands_are_not_cut_at_80_columns(name, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("name", [name for name, one in GROUPS.items() if not one.invoke_without_command])
-def test_without_a_command_a_line_names_those_there_are(name, capsys):
+def test_group_without_a_command_lists_its_commands_in_one_line(name, capsys):
     assert exit_status([name]) == 2
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)

@@ -86,7 +86,7 @@ def test_the_example_works(name, tmp_path):
             assert done.stdout
 
 
-def test_load_works_on_what_serve_serves(tmp_path):
+def test_load_example_works_with_the_serve_example(tmp_path):
     server = subprocess.Popen(
         [sys.executable, "-m", "shakedown", *example(NAMED["serve"])], stdout=subprocess.PIPE, text=True
     )

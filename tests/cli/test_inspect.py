@@ -62,7 +62,7 @@ def test_few_connections_are_shown_message_by_message(capture, capsys):
         assert text.count(heading) == 3
 
 
-def test_many_connections_are_a_line_each(capture, tmp_path, capsys):
+def test_many_connections_are_shown_in_one_line_each(capture, tmp_path, capsys):
     path = tmp_path / "many.pcap"
     path.write_bytes(repeated(capture, 40))
     lines = out_of(capsys, path).splitlines()
@@ -75,7 +75,7 @@ def test_many_connections_are_a_line_each(capture, tmp_path, capsys):
     assert out_of(capsys, few).count("connection ") == 20
 
 
-def test_one_of_many_in_full(capture, tmp_path, capsys):
+def test_connection_option_shows_one_connection_in_full(capture, tmp_path, capsys):
     path = tmp_path / "many.pcap"
     path.write_bytes(repeated(capture, 40))
     text = out_of(capsys, path, "--connection", 7)
@@ -87,7 +87,7 @@ def test_one_of_many_in_full(capture, tmp_path, capsys):
     assert capsys.readouterr().err == f"error: {path}: no connection 80; there are 80: from 0 to 79\n"
 
 
-def test_json_is_whole_even_where_the_capture_is_not(capture, tmp_path, capsys):
+def test_json_is_valid_for_truncated_captures(capture, tmp_path, capsys):
     whole = repeated(capture, 30)
     path = tmp_path / "cut.pcap"
     for size in (FILE_HEADER_BYTES, 100, 5000, len(whole) // 2, len(whole) - 1):
@@ -101,7 +101,7 @@ def test_json_is_whole_even_where_the_capture_is_not(capture, tmp_path, capsys):
         assert "the capture is cut" in err or not status
 
 
-def test_traces_are_a_file_of_what_can_be_told(capture, tmp_path, capsys):
+def test_traces_out_contains_the_handshakes_that_can_be_traced(capture, tmp_path, capsys):
     path = tmp_path / "traces.json"
     out_of(capsys, capture, "--traces-out", path)
     traces = json.loads(path.read_text(encoding="utf-8"))
@@ -118,14 +118,14 @@ def test_traces_are_a_file_of_what_can_be_told(capture, tmp_path, capsys):
     assert [one.name for one in tmp_path.iterdir()] == ["traces.json"]
 
 
-def test_without_a_trace_there_is_no_file(tmp_path, capsys):
+def test_without_a_trace_no_traces_file_is_written(tmp_path, capsys):
     capture, path = tmp_path / "closed.pcap", tmp_path / "traces.json"
     in_memory.capture(["tls1.3/x25519/p256"], capture)
     out_of(capsys, capture, "--traces-out", path, status=2)
     assert [one.name for one in tmp_path.iterdir()] == ["closed.pcap"]
 
 
-def test_what_speaks_something_else_is_one_line(capture, tmp_path, capsys):
+def test_other_protocols_are_reported_in_one_line(capture, tmp_path, capsys):
     path = tmp_path / "plain.pcap"
     # Every record's content type and version is another protocol's.
     path.write_bytes(repeated(capture, 5).replace(b"\x16\x03", b"GE").replace(b"\x14\x03", b"TT"))
@@ -145,7 +145,7 @@ def test_what_speaks_something_else_is_one_line(capture, tmp_path, capsys):
         (b"\xd4\xc3\xb2\xa1\x02\x00", "needs 24 bytes, and the file has 6"),
     ],
 )
-def test_what_is_no_capture_is_named(content, words, tmp_path, capsys):
+def test_file_that_is_not_a_capture_is_named(content, words, tmp_path, capsys):
     path = tmp_path / "file"
     path.write_bytes(content)
     assert exit_status(["inspect", str(path)]) == 2
@@ -157,7 +157,7 @@ def test_what_is_no_capture_is_named(content, words, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("content", [b"hello\n", b"\x00\xff" * 9000, b"CLIENT_RANDOM 12 34\n"])
-def test_what_is_no_key_log_is_named(content, capture, tmp_path, capsys):
+def test_file_that_is_not_a_key_log_is_named(content, capture, tmp_path, capsys):
     path = tmp_path / "keys"
     path.write_bytes(content)
     assert exit_status(["inspect", str(capture), "--keylog", str(path)]) == 2
@@ -167,7 +167,7 @@ def test_what_is_no_key_log_is_named(content, capture, tmp_path, capsys):
     assert err.count("\n") == 1
 
 
-def test_progress_on_a_terminal_leaves_data_where_it_belongs(capture, tmp_path):
+def test_progress_on_a_terminal_does_not_mix_with_the_data(capture, tmp_path):
     many, told = tmp_path / "many.pcap", tmp_path / "told"
     many.write_bytes(repeated(capture, 500))
     for option, lines in (("--json", 1000 + 2), ("--summary", 1000 + 2)):
@@ -181,7 +181,7 @@ def test_progress_on_a_terminal_leaves_data_where_it_belongs(capture, tmp_path):
         assert len(told.read_text(encoding="utf-8").splitlines()) == lines
 
 
-def test_interrupted_the_array_is_closed(capture, tmp_path):
+def test_interrupted_inspect_closes_the_json_array(capture, tmp_path):
     """A capture that never ends, through a pipe; Ctrl-C after the first connections."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -209,7 +209,7 @@ def test_interrupted_the_array_is_closed(capture, tmp_path):
     assert json.loads(told.read_text(encoding="utf-8"))
 
 
-def test_a_cut_capture_without_a_trace_is_told_to_be_cut(capture, tmp_path, capsys):
+def test_error_about_a_truncated_capture_mentions_the_truncation(capture, tmp_path, capsys):
     path = tmp_path / "cut.pcap"
     path.write_bytes(capture.read_bytes()[:1200])
     for none, *more in (
@@ -223,7 +223,7 @@ def test_a_cut_capture_without_a_trace_is_told_to_be_cut(capture, tmp_path, caps
     assert [one.name for one in tmp_path.iterdir()] == ["cut.pcap"]
 
 
-def test_traces_that_cannot_be_written_are_refused_before_anything_is_read(capture, tmp_path, capsys):
+def test_unwritable_traces_out_is_refused_before_reading(capture, tmp_path, capsys):
     path = tmp_path / "nowhere" / "t.json"
     assert exit_status(["inspect", str(capture), "--traces-out", str(path)]) == 2
     out, err = capsys.readouterr()

@@ -49,7 +49,7 @@ def ended_after_s(command: list[str]) -> float:
 
 
 @pytest.mark.parametrize("work", WORK)
-def test_the_core_hears_ctrl_c(tmp_path, work):
+def test_ctrl_c_interrupts_the_core(tmp_path, work):
     code = (
         "import signal\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
@@ -72,7 +72,7 @@ def test_the_core_hears_ctrl_c(tmp_path, work):
     assert os.listdir(tmp_path) in ([], ["c.pcap"])  # noqa: PTH208 - names alone
 
 
-def test_a_second_ctrl_c_while_the_first_is_told_says_no_more():
+def test_second_ctrl_c_during_the_first_report_prints_nothing():
     code = (
         "import click, shakedown.cli as cli\n"
         "def interrupted(*_, **__): raise KeyboardInterrupt\n"
@@ -84,7 +84,7 @@ def test_a_second_ctrl_c_while_the_first_is_told_says_no_more():
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
-def test_ctrl_c_at_the_end_of_an_object_is_not_lost():
+def test_ctrl_c_in_a_destructor_is_not_lost():
     """Python ignores exceptions in `__del__`, and the command would continue."""
     code = (
         "import os, signal, time, shakedown.cli as cli\n"
@@ -104,7 +104,7 @@ def test_ctrl_c_at_the_end_of_an_object_is_not_lost():
     assert (done.returncode, done.stderr) == (130, "error: interrupted\n")
 
 
-def test_waiting_for_a_pipe_hears_ctrl_c_also_with_tables(tmp_path):
+def test_ctrl_c_interrupts_waiting_for_a_pipe_with_polars_loaded(tmp_path):
     """polars would let the system restart the waiting call, and Python would not see the signal."""
     os.mkfifo(tmp_path / "pipe")
     code = (
@@ -121,7 +121,7 @@ def test_waiting_for_a_pipe_hears_ctrl_c_also_with_tables(tmp_path):
     assert python(code, str(tmp_path / "pipe")).returncode == 0
 
 
-def test_a_server_reports_what_it_did_however_signals_come():
+def test_server_prints_its_summary_whenever_signals_arrive():
     """One signal comes right after the announcement, a second one while the tally is printed."""
     code = (
         "import os, signal\n"
@@ -140,14 +140,14 @@ def test_a_server_reports_what_it_did_however_signals_come():
     assert tally.startswith("0 accepted (0 resumed), 0 rejected, ")
 
 
-def test_tickets_are_bounded(shakedown):
+def test_ticket_count_is_limited(shakedown):
     done = shakedown("measure", SUITE, "--tickets", "100000000")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("error: invalid value for '--tickets': \"100000000\"")
 
 
 @pytest.mark.parametrize("rates", ["--arrivals=poisson:1000/s", "--arrivals=storm:10000s"])
-def test_a_simulation_hears_ctrl_c(rates):
+def test_ctrl_c_interrupts_a_simulation(rates):
     command = [*COMMAND, "simulate", SUITE, rates, "--clients"]
     begun_s = 2.0 * ended_after_s([*command, "1"])
     command.append("10000000")
@@ -160,7 +160,7 @@ def test_a_simulation_hears_ctrl_c(rates):
     assert (process.returncode, err) == (130, "error: interrupted\n")
 
 
-def test_reading_an_endless_key_log_hears_ctrl_c(tmp_path):
+def test_ctrl_c_interrupts_reading_an_endless_key_log(tmp_path):
     """A pipe that gives lines without end, and no faster than they are read."""
     keys = tmp_path / "keys"
     os.mkfifo(keys)
@@ -192,7 +192,7 @@ READ = {
 
 
 @pytest.mark.parametrize("what", READ)
-def test_waiting_for_a_pipe_that_nobody_writes_to_hears_ctrl_c(tmp_path, what):
+def test_ctrl_c_interrupts_waiting_for_a_pipe_without_writer(tmp_path, what):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with running([*COMMAND, *READ[what]], cwd=tmp_path) as process:
@@ -223,7 +223,7 @@ def threads(process: subprocess.Popen[str]) -> set[tuple[str, str]]:
     return found
 
 
-def test_checking_a_bearer_hears_ctrl_c():
+def test_ctrl_c_interrupts_a_bearer_check():
     """The check spends nearly all of its time waiting."""
     command = [*COMMAND, "bearer", "check", "gprs", "lte", "--seconds", "600"]
     with running(command) as process:
@@ -236,7 +236,7 @@ def test_checking_a_bearer_hears_ctrl_c():
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_cluster_that_begins_works_or_ends_hears_ctrl_c(tmp_path, seed):
+def test_ctrl_c_interrupts_a_cluster_at_start_work_and_end(tmp_path, seed):
     """A terminal sends the signal to all processes, the workers included."""
     pytest.importorskip("distributed")
     experiment = written(

@@ -38,12 +38,12 @@ def measured():
     return json.loads(done.stdout)
 
 
-def test_one_object_a_suite_in_order(measured):
+def test_output_has_one_object_per_suite_in_order(measured):
     assert [one["suite"] for one in measured] == list(SUITES)
 
 
 @pytest.mark.parametrize("suite", [*SUITES, "wtls/rsa/rsa1024/mutual", "wtls/ecdh_ecdsa/160p/mutual"])
-def test_a_connection_leaves_nothing_behind(suite):
+def test_connection_releases_all_memory(suite):
     memory = shakedown.measure(suite, repeat=1).memory
     assert memory is not None
     assert memory.released_bytes == 0
@@ -52,7 +52,7 @@ def test_a_connection_leaves_nothing_behind(suite):
 
 
 @pytest.mark.parametrize("position", range(len(SUITES)), ids=SUITES)
-def test_the_contract(measured, position):
+def test_measurement_matches_the_schema_and_adds_up(measured, position):
     one = measured[position]
     jsonschema.validate(one, SCHEMA)
     assert [message["index"] for message in one["messages"]] == list(range(len(one["messages"])))
@@ -71,7 +71,7 @@ def test_the_contract(measured, position):
         assert split["common"] > 0
 
 
-def test_python_gives_the_same(measured):
+def test_python_returns_the_same_measurement(measured):
     import shakedown
 
     here = shakedown.measure("tls1.2/psk", repeat=8)
@@ -99,7 +99,7 @@ def test_python_gives_the_same(measured):
         ("tls1.2/rsa/rsa2048/server/resumed/aes128-gcm/x", ["x"]),
     ],
 )
-def test_impossible_suites(shakedown, suite, words):
+def test_impossible_suites_are_refused_in_one_line(shakedown, suite, words):
     done = shakedown("measure", suite)
     assert done.returncode == 2
     assert done.stdout == ""
@@ -110,7 +110,7 @@ def test_impossible_suites(shakedown, suite, words):
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
-def test_a_run_that_is_stopped_keeps_what_was_measured(tmp_path, sent):
+def test_stopped_run_keeps_the_measured_suites(tmp_path, sent):
     """The third suite would run for ever; the first two are kept after SIGINT or SIGTERM.
 
     On a busy machine its first repetition may come late, so the signal is sent only after that.
@@ -170,7 +170,7 @@ cli.main(["run", sys.argv[1], "--out", sys.argv[2], "--no-report"])
 """
 
 
-def test_what_was_measured_survives_the_disk(shakedown, tmp_path):
+def test_saved_measurements_are_read_back_unchanged(shakedown, tmp_path):
     experiment = written(tmp_path, 'suites = ["tls1.2/psk", "tls1.3/x25519/p256/server"]\nrepeat = 5\n')
     done = shakedown("run", experiment, "--out", tmp_path / "r", "--json")
     assert done.returncode == 0, done.stderr

@@ -14,19 +14,19 @@ from shakedown.files.patterns import alternatives, matches
 from shakedown.native.suite_names import expand, meant
 
 
-def test_sets_multiply():
+def test_brace_sets_expand_to_all_combinations():
     assert alternatives("a{b,c{d,e}}{f,g}") == ["abf", "abg", "acdf", "acdg", "acef", "aceg"]
     with pytest.raises(InputError, match="a set in braces is not closed"):
         alternatives("a{b,c")
 
 
-def test_a_star_stands_for_one_part_and_at_the_end_for_the_rest():
+def test_star_matches_one_part_and_at_the_end_all_further_parts():
     assert matches("tls1.3/*/p256/server", "tls1.3/x25519/p256/server")
     assert not matches("tls1.3/*/server", "tls1.3/x25519/p256/server")
     assert matches("tls1.3/*", "tls1.3/x25519/p256/server")
 
 
-def test_patterns_find_suites_that_no_list_has():
+def test_patterns_match_suites_that_are_not_listed():
     listed = {one.suite for one in native.suites()}
     found = expand(["tls1.3/{x25519,x25519mlkem768}/mldsa*/mutual"])
     assert len(found) == 6
@@ -39,7 +39,7 @@ def test_patterns_find_suites_that_no_list_has():
 
 
 @pytest.mark.parametrize("words", [("tls1.3", "mldsa44", "mutual"), ("x25519mlkem768", "mldsa65")])
-def test_the_list_finds_what_measure_runs(words):
+def test_listed_suites_can_be_measured(words):
     found = [one.suite for one in catalogue.suites(*words)]
     assert found
     assert all(native.runnable(name) == name and all(word in name for word in words) for name in found)
@@ -68,11 +68,11 @@ def test_the_list_finds_what_measure_runs(words):
         ("FANCY-NAME", ""),
     ],
 )
-def test_what_was_meant(written, suite):
+def test_misspelled_suites_suggest_the_intended_suite(written, suite):
     assert meant(written) == suite
 
 
-def test_openssls_names_and_ianas_mean_the_same(peer):
+def test_openssl_and_iana_names_give_the_same_suite(peer):
     """OpenSSL lists pairs of both names: if one of a pair names a suite, the other names the same suite."""
     listed = subprocess.run(
         [peer("openssl"), "ciphers", "-stdname", "ALL:COMPLEMENTOFALL@SECLEVEL=0"],
@@ -86,7 +86,7 @@ def test_openssls_names_and_ianas_mean_the_same(peer):
     assert known > 60
 
 
-def test_errors_say_first_what_was_meant(capsys):
+def test_errors_begin_with_the_suggestion(capsys):
     for words, first in (
         (["measure", "tls13/psk"], 'error: suite "tls13/psk": did you mean "tls1.3/psk"?\n'),
         (["measure", "dtls1.2"], "error: dtls1.2: no stack here runs dtls1.2; accepted: "),
@@ -150,7 +150,7 @@ def test_errors_say_first_what_was_meant(capsys):
         assert capsys.readouterr().err.startswith(first)
 
 
-def test_missing_arguments_are_answered_with_an_example(capsys):
+def test_missing_arguments_are_reported_with_an_example(capsys):
     for words, first in (
         (["predict"], "error: missing argument 'SUITE…'; for example: shakedown predict tls1.3/"),
         (["capacity", "tls1.2/psk"], "error: missing option '--within'; for example: shakedown capacity "),

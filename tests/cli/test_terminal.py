@@ -186,7 +186,7 @@ def test_a_long_error_is_folded_between_words(room):
 
 
 @pytest.mark.parametrize("name", [*ROWS, "certs show", "reproduce"])
-def test_rows_in_pipes(name, room):
+def test_piped_rows_are_plain_text_csv_or_json(name, room):
     words = {**ROWS, **OTHERS}[name]
     table = piped(words, room)
     assert "\x1b" not in table
@@ -229,7 +229,7 @@ ENDED = {
 
 
 @pytest.mark.parametrize("name", ENDED)
-def test_ctrl_c_leaves_no_trace_in_a_line(name, room):
+def test_ctrl_c_leaves_no_echo_in_the_output(name, room):
     """The terminal prints ^C at the start of the next line, so that this line would no longer fit."""
     words, last = ENDED[name]
     with terminal(words, room) as (running, ours):
@@ -248,13 +248,13 @@ def test_ctrl_c_leaves_no_trace_in_a_line(name, room):
 
 
 @pytest.mark.parametrize("words", [OTHERS["report"], ("run", "experiment.toml", "--out", "with-report")])
-def test_a_report_in_the_making_is_shown(words, room):
+def test_writing_the_report_is_shown_as_progress(words, room):
     found = shown(words, room)
     assert "writing the report" in found.drawn
     assert "writing the report" not in found.lines
 
 
-def test_progress_counts_no_further_than_its_end(monkeypatch, capsys):
+def test_progress_never_exceeds_its_total(monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     monkeypatch.setattr(_output, "REFRESH_EVERY_S", 0.0)
     monkeypatch.setenv("COLUMNS", "50")
@@ -267,7 +267,7 @@ def test_progress_counts_no_further_than_its_end(monkeypatch, capsys):
     assert len(drawn[3]) == 49
 
 
-def test_remarks_that_say_the_same_of_several_suites_are_one_line(capsys):
+def test_equal_notes_for_several_suites_are_one_line(capsys):
     _output.note_all(["tls1.2/psk: late", "a note: late", "tls1.3/psk: late", "tls1.3/psk: early", "late"])
     assert capsys.readouterr().err.splitlines() == [
         "tls1.2/psk, tls1.3/psk: late",
@@ -277,5 +277,5 @@ def test_remarks_that_say_the_same_of_several_suites_are_one_line(capsys):
     ]
 
 
-def test_jq_is_there():
+def test_jq_is_installed():
     assert shutil.which("jq"), "make peers installs it"

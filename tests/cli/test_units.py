@@ -42,7 +42,7 @@ def test_rates_need_no_unit(option):
     assert option.type.convert("30/min", option, None) == 0.5
 
 
-def test_every_option_that_is_a_time_takes_units():
+def test_every_duration_option_accepts_units():
     plain = [
         f"{name} {one.opts[0]}"
         for name, one in options()
@@ -53,7 +53,7 @@ def test_every_option_that_is_a_time_takes_units():
     assert plain == []
 
 
-def test_a_promised_time_without_a_unit_is_in_seconds(capsys):
+def test_within_without_a_unit_is_in_seconds(capsys):
     found = []
     for text in ("2", "2s", "2000ms"):
         assert exit_status(["capacity", "tls1.2/psk", "--within", text, "--json"]) == 0
@@ -62,7 +62,7 @@ def test_a_promised_time_without_a_unit_is_in_seconds(capsys):
 
 
 @pytest.mark.parametrize("text", ["2", '"2"', '"2s"'])
-def test_the_same_in_an_experiment(text, tmp_path, capsys):
+def test_within_in_an_experiment_accepts_the_same_forms(text, tmp_path, capsys):
     path = tmp_path / "e.toml"
     path.write_text(f'suites = ["tls1.2/psk"]\nrates = [10]\ndevices = ["phone"]\nwithin = {text}\n')
     assert exit_status(["validate", str(path)]) == 0, capsys.readouterr().err

@@ -142,7 +142,7 @@ def test_a_row_is_one_line(name, folder, torn, monkeypatch, capfd):
         block = "" if explained else f"{block}\n{line}"
 
 
-def test_a_device_is_one_line_its_title_included(torn, capfd):
+def test_device_and_its_title_are_one_line(torn, capfd):
     assert exit_status(["devices", "--json"]) == 0
     names = [one["name"] for one in json.loads(capfd.readouterr().out)]
     assert exit_status(["devices"]) == 0

@@ -51,7 +51,7 @@ def complain(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 
         (["--frob"], ["--frob"]),
     ],
 )
-def test_usage(arguments, words, fake, capsys):
+def test_usage_errors_are_reported_in_one_line(arguments, words, fake, capsys):
     line = complain(capsys, *arguments)
     for word in words:
         assert word in line
@@ -107,7 +107,7 @@ def test_usage(arguments, words, fake, capsys):
         (GOOD + "[wtls]\nprivate_curves = 1\n", ["line 3", "found 1", "true, false"]),
     ],
 )
-def test_experiments(text, words, fake, capsys, tmp_path):
+def test_wrong_experiments_are_reported_in_one_line(text, words, fake, capsys, tmp_path):
     path = tmp_path / "experiment.toml"
     path.write_text(text)
     line = complain(capsys, "validate", path)
@@ -118,13 +118,13 @@ def test_experiments(text, words, fake, capsys, tmp_path):
     assert not (tmp_path / "results").exists()
 
 
-def test_an_experiment_that_is_no_text(fake, capsys, tmp_path):
+def test_experiment_that_is_not_utf8_is_refused(fake, capsys, tmp_path):
     path = tmp_path / "experiment.toml"
     path.write_bytes(b"suites = \xff\xfe")
     assert "UTF-8 (byte 9)" in complain(capsys, "validate", path)
 
 
-def test_a_folder_that_cannot_be_written(fake, capsys, tmp_path):
+def test_unwritable_results_folder_is_reported(fake, capsys, tmp_path):
     experiment = written(tmp_path, GOOD)
     (tmp_path / "file").touch()
     line = complain(capsys, "run", experiment, "--out", tmp_path / "file" / "results")
@@ -132,7 +132,7 @@ def test_a_folder_that_cannot_be_written(fake, capsys, tmp_path):
     assert "ot a directory" in line
 
 
-def test_results_are_not_replaced_unasked(fake, capsys, tmp_path):
+def test_results_are_replaced_only_with_force(fake, capsys, tmp_path):
     experiment = written(tmp_path, GOOD)
     assert exit_status(["run", str(experiment), "--out", str(tmp_path / "r"), "--no-report"]) == 0
     capsys.readouterr()

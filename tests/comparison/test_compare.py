@@ -54,7 +54,7 @@ def different(found):
 FLOOR = Method(floor=0.03)
 
 
-def test_single_runs_compare_counts_and_times_by_the_floor_that_is_given(measured):
+def test_single_runs_need_a_given_floor_to_compare_times(measured):
     both = runs(measured)
     found = compare_folders(both, both, rules=Method())
     assert {row.quantity for row in found.rows} == {"time", "bytes", "memory"}
@@ -72,7 +72,7 @@ def test_single_runs_compare_counts_and_times_by_the_floor_that_is_given(measure
     assert {round(row.upper, 6) for row in floored} == {0.03}
 
 
-def test_a_slower_primitive_is_named_where_it_exceeds_what_runs_differ_by(measured):
+def test_slower_primitive_is_named_if_it_exceeds_the_floor(measured):
     before, after = runs(measured), runs(slower(measured, "sign", 1.3))
     found = compare_folders(before, after, rules=FLOOR)
     assert different(found) == [("server", "sign rsa rsa2048", "ServerKeyExchange")]
@@ -95,7 +95,7 @@ def test_ten_runs_of_each_need_no_floor(measured):
     ]
 
 
-def test_a_run_counts_once(tmp_path):
+def test_linked_run_counts_once(tmp_path):
     """A link to one of the runs, such as the latest, is refused."""
     experiment = written(tmp_path, 'suites = ["tls1.2/psk"]\nrepeat = 1\n')
     for name in ("1", "2"):
@@ -106,7 +106,7 @@ def test_a_run_counts_once(tmp_path):
         load_runs(tmp_path / "runs")
 
 
-def test_foreign_names_stay_text_in_markdown(measured):
+def test_untrusted_names_are_escaped_in_markdown(measured):
     """The names in a pull request may come from a folder that an untrusted user wrote."""
     stack = msgspec.structs.replace(measured.client_stack, name="`</a>|\n![](x)\x1b[2J")
     both = runs(msgspec.structs.replace(measured, client_stack=stack))
@@ -126,7 +126,7 @@ def folder(*measurements):
     return Runs("folder", (results_of(measurements),))
 
 
-def test_suites_are_matched_by_name_and_those_of_one_side_are_listed(measured):
+def test_suites_match_by_name_and_unmatched_suites_are_listed(measured):
     before = folder(measured, named(measured, "tls1.2/psk"))
     after = folder(named(measured, "tls1.2/dhe_psk+dh2048"), measured)
     found = compare_folders(before, after, rules=Method())
@@ -143,7 +143,7 @@ def test_suites_are_matched_by_name_and_those_of_one_side_are_listed(measured):
     ]
 
 
-def test_of_many_suites_the_times_of_each_side_are_shown_and_whatever_differs(measured):
+def test_many_suites_show_times_of_each_side_and_all_differences(measured):
     names = [f"tls1.2/ecdhe_rsa+x25519/rsa{bits}/server" for bits in (1024, 2048, 3072)]
     before = folder(*(named(measured, name) for name in names))
     changed = named(slower(measured, "sign", 1.3), names[1])
@@ -165,7 +165,7 @@ def test_folders_without_a_common_suite_are_refused(measured):
         compare_folders(folder(measured), folder(named(measured, "tls1.2/psk")), rules=Method())
 
 
-def test_other_suites_are_paired_in_their_order_on_request_alone():
+def test_unmatched_suites_are_paired_in_order_on_request():
     assert paired(["a", "b"], ["b", "a"]) == [("a", "a"), ("b", "b")]
     assert paired(["a", "b"], ["a", "c"]) == [("a", "a"), ("b", "c")]
     with pytest.raises(InputError, match="2 suites and 1 to be paired"):
@@ -186,7 +186,7 @@ def test_times_of_other_machines_are_not_compared(measured):
     assert "not comparable" not in {row.verdict for row in across.rows}
 
 
-def test_gates_fail_by_what_is_shown_to_differ(measured):
+def test_gates_fail_only_on_proven_differences(measured):
     before, after = runs(measured), runs(slower(measured, "sign", 1.3))
     rows = compare_folders(before, after, rules=FLOOR).rows
     assert len(failures([gate("operation > 20%")], rows)) == 1
@@ -198,7 +198,7 @@ def test_gates_fail_by_what_is_shown_to_differ(measured):
     ]
 
 
-def test_the_encoding_of_a_signature_is_no_difference():
+def test_signature_encoding_length_is_not_a_difference():
     """DSA signatures differ in length by one or two bytes, in a message of a few dozen bytes."""
     suite = "tls1.0/dhe_dss+dh512/dsa1024/mutual"
     found = in_memory.measure(suite, 1)
@@ -222,12 +222,12 @@ def test_the_encoding_of_a_signature_is_no_difference():
 @pytest.mark.parametrize(
     "text", ["", "server", "server > 2", "server < 2%", "nothing > 2%", "server.client > 1%"]
 )
-def test_what_is_no_gate_is_refused(text):
+def test_invalid_gate_is_refused(text):
     with pytest.raises(InputError, match="is not a gate; accepted: client > 2%"):
         gate(text)
 
 
-def test_two_suites_in_turn(capsys):
+def test_pair_measures_two_suites_alternately(capsys):
     """The bytes differ by keys and signatures of certificates; four blocks are too few to compare times."""
     pair = ["compare", "--pair", "tls1.3/x25519/p256/server", "tls1.3/x25519/ed25519/server --repeat 3"]
     assert exit_status([*pair, "--blocks", "4", "--json", "--fail-if", "server > 1000%"]) == 1
@@ -244,7 +244,7 @@ def test_two_suites_in_turn(capsys):
     assert any("ecdsa p256" in (row["operation"] or "") for row in only)
 
 
-def test_csv_and_gates_of_the_command(tmp_path, capsys):
+def test_compare_prints_csv_and_applies_gates(tmp_path, capsys):
     experiment = written(tmp_path, f'suites = ["{SUITE}"]\nrepeat = 10\n')
     for name in ("a", "b"):
         assert exit_status(["run", str(experiment), "--out", str(tmp_path / name), "--no-report"]) == 0
@@ -273,7 +273,7 @@ def test_csv_and_gates_of_the_command(tmp_path, capsys):
         (["compare", "--pair", "tls1.2/psk", "tls1.3/psk", "--across"], "accepted: one of them"),
     ],
 )
-def test_wrong_input_is_one_line(arguments, line, capsys):
+def test_wrong_input_is_reported_in_one_line(arguments, line, capsys):
     assert exit_status(arguments) == 2
     error = capsys.readouterr().err
     assert error.startswith("error: ")

@@ -48,7 +48,7 @@ def test_counts_are_the_same_in_every_run(measured, monkeypatch):
     "arguments",
     [("measure", SUITE, "--repeat", "2", "--counter", "instructions"), ("check", "--record", SUITE)],
 )
-def test_what_ends_the_command_ends_valgrind(arguments, tmp_path):
+def test_ending_the_command_ends_valgrind(arguments, tmp_path):
     """CI systems cancel a job by SIGTERM; otherwise valgrind would run on and leave its folder."""
     begun, folder = tmp_path / "begun", tmp_path / "temporary"
     folder.mkdir()
@@ -69,7 +69,7 @@ def test_what_ends_the_command_ends_valgrind(arguments, tmp_path):
         os.kill(counting, 0)
 
 
-def test_an_interruption_while_valgrind_starts_ends_it(monkeypatch):
+def test_interrupt_while_valgrind_starts_ends_valgrind(monkeypatch):
     started = []
 
     class Interrupted(subprocess.Popen):
@@ -89,7 +89,7 @@ def test_an_interruption_while_valgrind_starts_ends_it(monkeypatch):
     assert [process.returncode for process in started] == [-signal.SIGKILL]
 
 
-def test_counts_add_up_to_what_the_thread_executed(measured):
+def test_counts_add_up_to_the_instructions_of_the_thread(measured):
     counts = measured.instructions
     assert 0.99 < counts.coverage <= 1
     for side in ("client", "server"):
@@ -105,7 +105,7 @@ def test_counts_add_up_to_what_the_thread_executed(measured):
     assert counts.client.max - counts.client.min < 0.003 * counts.client.median
 
 
-def test_counts_stand_beside_times(measured):
+def test_counts_are_shown_beside_times(measured):
     rows = message_table(measured).rows
     *messages, outside, total = rows
     for row, counts in zip(messages, measured.instructions.messages, strict=True):
@@ -132,7 +132,7 @@ def test_a_table_with_counts_names_the_operations_and_fits_the_screen(measured):
             )
 
 
-def test_public_key_work_has_the_counts_of_its_kind(measured):
+def test_both_sides_derive_x25519_in_the_same_count(measured):
     """X25519's ladder does not depend on the key: both sides need the same number of instructions."""
     derived = {
         one.side: one.instructions for one in measured.instructions.operations if one.operation == "derive"
@@ -152,7 +152,7 @@ def counted_runs(measured, factor=1.0, **change):
     return Runs("run", (results_of([replace(measured, instructions=counts)]),))
 
 
-def test_one_per_cent_of_one_primitive_is_named_by_its_count(measured):
+def test_one_per_cent_change_of_a_primitive_is_found_by_its_count(measured):
     found = compare_folders(counted_runs(measured), counted_runs(measured, 1.01), rules=Method())
     differ = [row for row in found.rows if row.verdict == "different"]
     assert [(row.side, row.operation, row.quantity) for row in differ] == [
@@ -168,7 +168,7 @@ def test_counts_without_a_seed_are_compared_as_times_are(measured):
     assert reasons == {("not comparable", "fewer than 10 runs")}
 
 
-def test_without_valgrind_one_line_says_so(monkeypatch, capsys):
+def test_missing_valgrind_is_reported(monkeypatch, capsys):
     monkeypatch.setattr(shutil, "which", lambda name: None)
     assert exit_status(["measure", SUITE, "--counter", "instructions"]) == 1
     assert "valgrind, which is not installed" in capsys.readouterr().err
@@ -185,7 +185,7 @@ def limits(measured, factor=1.0):
     )
 
 
-def test_two_per_mille_of_instructions_are_caught(measured):
+def test_budget_detects_two_per_mille_more_instructions(measured):
     """Limits from 0.2 % lower counts are exceeded; a budget of the same build is kept."""
     kept = check_budgets([limits(measured)])
     assert [one.verdict for one in kept] == ["kept"] * 3
@@ -207,7 +207,7 @@ def test_a_recorded_budget_is_kept(tmp_path, capsys):
     assert summary.read_text().startswith(f"**{len(checked)} limits met**")
 
 
-def test_predicted_limits_and_times(tmp_path, capsys):
+def test_budget_checks_predicted_figures_and_times(tmp_path, capsys):
     budget = tmp_path / "budget.toml"
     budget.write_text(
         f'[[budget]]\nsuite = "{SUITE}"\nclient_time_us = 0\ndevice = "cortex-m4"\nbearer = "nb-iot"\n'
@@ -236,7 +236,7 @@ FAILED = CheckedLimit(
 )
 
 
-def test_what_ci_systems_read():
+def test_junit_and_markdown_list_exceeded_limits():
     unknown = msgspec.structs.replace(FAILED, found=None, verdict="unknown", reason="a | b\nc")
     root = ElementTree.fromstring(junit([FAILED, unknown]))
     messages = [one.get("message") for one in root.iter("failure")]
@@ -248,7 +248,7 @@ def test_what_ci_systems_read():
     assert notes == [f"- {SUITE}, bytes: a \\| b c"]
 
 
-def test_limits_of_one_suite_in_several_places_have_names_of_their_own():
+def test_limits_of_a_suite_in_several_places_have_distinct_names():
     """A CI system keeps one result per name. Profile names may contain characters that XML does not allow."""
     ready = msgspec.structs.replace(FAILED, quantity="ready_s", place="esp32 nb-iot")
     checked = [FAILED, ready, msgspec.structs.replace(ready, place="./\x07\ud800.toml lte")]
@@ -259,7 +259,7 @@ def test_limits_of_one_suite_in_several_places_have_names_of_their_own():
     assert [one.get("failures") for one in root] == ["3", "1"]
 
 
-def test_what_cannot_be_written_is_refused_before_anything_is_measured(tmp_path, capsys):
+def test_unwritable_outputs_are_refused_before_measuring(tmp_path, capsys):
     budget = tmp_path / "budget.toml"
     budget.write_text('[[budget]]\nsuite = "tls1.2/psk"\nbytes = 1\n')
     assert exit_status(["check", str(budget), "--summary", str(tmp_path / "no" / "x")]) == 2
@@ -309,7 +309,7 @@ def test_a_summary_that_cannot_be_written_is_named(tmp_path, capsys):
         ("[[budget\n", "line 1"),
     ],
 )
-def test_a_wrong_budget_is_one_line(text, line, tmp_path, capsys):
+def test_wrong_budget_is_reported_in_one_line(text, line, tmp_path, capsys):
     budget = tmp_path / "budget.toml"
     budget.write_text(text)
     assert exit_status(["check", str(budget)]) == 2

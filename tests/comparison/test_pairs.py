@@ -60,7 +60,7 @@ def test_rounds_are_measured_until_enough_are_at_full_speed(readings):
     assert [{worker for worker, _ in side} for side in (blocks[0].before, blocks[0].after)] == [{0}, {1}]
 
 
-def test_at_the_limit_those_with_the_fastest_loops_count(readings):
+def test_at_the_round_limit_the_fastest_rounds_are_used(readings):
     condition, loops_s = readings
     slow_s = [SLOW_S + 0.1 * (number % 3) for number in range(MAX_ROUNDS)]
     loops_s += [one for one in slow_s for _ in range(SAMPLES)]

@@ -19,7 +19,7 @@ from shakedown.comparison.statistics import (
 # Critical values of Wilcoxon's signed ranks, two-sided 5 % (Wilcoxon and Wilcox 1964): the largest sum of the
 # ranks of one sign that is significant.
 @pytest.mark.parametrize(("n", "critical"), [(6, 0), (8, 3), (10, 8), (12, 13), (16, 29), (20, 52), (25, 89)])
-def test_signed_ranks_are_significant_where_the_tables_say(n, critical):
+def test_signed_rank_critical_values_match_the_tables(n, critical):
     def lower(negative_sum):
         """The lower bound for ranks 1 … n of which the fewest possible are negative with this sum."""
         signs = np.ones(n)
@@ -36,7 +36,7 @@ def test_signed_ranks_are_significant_where_the_tables_say(n, critical):
 @pytest.mark.parametrize(
     ("n", "m", "critical"), [(4, 4, 0), (5, 5, 2), (8, 8, 13), (8, 10, 17), (10, 10, 23)]
 )
-def test_rank_sums_are_significant_where_the_tables_say(n, m, critical):
+def test_rank_sum_critical_values_match_the_tables(n, m, critical):
     def lower(inversions):
         """The lower bound for two groups that are separate except for this many pairs in the wrong order."""
         after = np.arange(100.0, 100.0 + m)
@@ -55,7 +55,7 @@ def test_rank_sums_are_significant_where_the_tables_say(n, m, critical):
 @pytest.mark.parametrize(
     ("null", "each", "any_"), [(_signed_ranks(24), 0.109, 4.38), (_rank_sums(10, 10), 0.105, 4.22)]
 )
-def test_false_alarms_of_41_times_are_as_rare_as_the_pages_say(null, each, any_):
+def test_false_alarm_rates_of_41_times_match_the_documentation(null, each, any_):
     """docs/validation/compare-check.md: per cent of intervals, and of comparisons of independent times."""
     level = 1 - 0.05 / 41
     beyond = int(np.searchsorted(np.cumsum(null), (1 - level) / 2, side="right"))
@@ -64,7 +64,7 @@ def test_false_alarms_of_41_times_are_as_rare_as_the_pages_say(null, each, any_)
     assert 100 * (1 - (1 - error) ** 41) == pytest.approx(any_, abs=0.01)
 
 
-def test_a_known_interval():
+def test_interval_matches_the_textbook_example():
     """Hollander and Wolfe, example 3.1 (depression scores before and after tranquilizer): estimate −0.46,
     interval at 96.1 % from −0.786 to −0.010."""
     before = np.array([1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, 3.06, 1.30])
@@ -74,7 +74,7 @@ def test_a_known_interval():
     assert (found.lower, found.upper) == pytest.approx((-0.786, -0.010), abs=0.001)
 
 
-def test_fewer_readings_than_are_needed_bound_nothing():
+def test_too_few_readings_give_no_finite_bound():
     level = 1 - 0.05 / 50
     for n, shift in ((min_pairs(level), paired), (min_group(level), lambda x, at: unpaired(-x, x, at))):
         values = np.arange(1.0, n + 1)
@@ -93,7 +93,7 @@ def test_a_build_compared_with_itself_raises_few_alarms(draw):
     assert seen.alarmed <= 6
 
 
-def test_one_per_cent_of_one_primitive_is_found_and_named():
+def test_one_per_cent_change_of_a_primitive_is_found_and_named():
     random = np.random.default_rng(20_260_102)
     found = [simulated_pairs(random, noise=0.003, slower=1.01) for _ in range(20)]
     named = [
@@ -104,7 +104,7 @@ def test_one_per_cent_of_one_primitive_is_found_and_named():
     assert np.mean(changes) == pytest.approx(0.01, abs=0.001)
 
 
-def test_what_is_the_same_is_equivalent_only_where_that_is_known():
+def test_equal_builds_are_equivalent_only_at_low_noise():
     random = np.random.default_rng(20_260_103)
     quiet = [row.verdict for row in simulated_pairs(random, noise=0.003).rows]
     noisy = [row.verdict for row in simulated_pairs(random, noise=0.1).rows]

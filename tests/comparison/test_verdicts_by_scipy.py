@@ -92,7 +92,7 @@ def name(key: tuple[object, ...]) -> tuple[object, ...]:
     return side, sender, message, " ".join(str(one) for one in operation if one)
 
 
-def test_every_verdict_and_interval_is_that_of_scipys_tests(tmp_path):
+def test_every_verdict_and_interval_matches_scipy(tmp_path):
     random = np.random.default_rng(20_261_127)
     before, after = runs(tmp_path / "a", random, 1.0), runs(tmp_path / "b", random, 1.03)
     ours = [row for row in shakedown.compare(before, after, margin=MARGIN).rows if row.quantity == "time"]
@@ -124,7 +124,7 @@ def test_every_verdict_and_interval_is_that_of_scipys_tests(tmp_path):
 
 
 @pytest.mark.parametrize("n", [8, 13, 24])
-def test_intervals_of_pairs_are_those_of_scipys_signed_ranks(n):
+def test_intervals_of_pairs_match_scipy_signed_ranks(n):
     random = np.random.default_rng(n)
     for level in (0.95, 0.98):
         differences = 0.02 + 0.01 * random.standard_normal(n)

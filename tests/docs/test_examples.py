@@ -33,13 +33,13 @@ def disagreement(document: Path, folder: Path) -> str | None:
 
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("document", DOCUMENTS, ids=NAMES)
-def test_commands(document, tmp_path):
+def test_documented_commands_print_the_documented_output(document, tmp_path):
     other = disagreement(document, tmp_path)
     assert other is None, other
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=NAMES)
-def test_python(document, tmp_path, monkeypatch):
+def test_documented_python_prints_the_documented_output(document, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
 
@@ -58,7 +58,7 @@ def test_python(document, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=NAMES)
-def test_experiments(document, tmp_path):
+def test_documented_experiments_are_valid(document, tmp_path):
     from shakedown.experiments.figure_kinds import load_experiment
 
     for number, block in enumerate(blocks(document, "toml")):
@@ -69,14 +69,14 @@ def test_experiments(document, tmp_path):
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=NAMES)
-def test_links(document):
+def test_relative_links_have_existing_targets(document):
     text = document.read_text()
     for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", text):
         assert (document.parent / target).exists(), f"{document.name} links to {target}"
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=NAMES)
-def test_make_targets(document):
+def test_documented_make_targets_exist(document):
     for block in blocks(document, "console"):
         for example in examples(block):
             if example.command.startswith("make "):

@@ -34,13 +34,13 @@ def site(tmp_path_factory) -> Path:
     return folder
 
 
-def test_every_page_is_in_it(site):
+def test_every_page_is_in_the_site(site):
     for page in (ROOT / "docs").rglob("*.md"):
         if page != ROOT / "docs" / "README.md":
             assert (site / page.relative_to(ROOT / "docs")).with_suffix(".html").exists(), page
 
 
-def test_every_link_within_it_leads_somewhere(site):
+def test_every_internal_link_has_a_target(site):
     for page in site.rglob("*.html"):
         for target in re.findall(r'<a [^>]*href="([^"#?]+)', page.read_text()):
             if re.match(r"\w+:", target):
@@ -68,7 +68,7 @@ def test_commands_functions_and_profiles_are_in_the_reference(site):
 
 
 @pytest.mark.browser
-def test_the_search_finds_pages_of_a_site_that_is_opened_as_a_file(site, peer):
+def test_search_works_in_a_site_opened_as_a_file(site, peer):
     peer("chromium")
     with Browser() as browser:
         browser.show(site / "search.html", 1280)

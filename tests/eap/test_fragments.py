@@ -51,7 +51,7 @@ def test_round_trips_and_bytes_follow_from_flights(shakedown, long_site, size):
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_freeradius_and_eapol_test_take_as_many(peer, shakedown, long_site, tmp_path, size):
+def test_freeradius_and_eapol_test_need_as_many_round_trips(peer, shakedown, long_site, tmp_path, size):
     peer("freeradius")
     peer("eapol_test")
     # FreeRADIUS writes the length field into every fragment and counts it in the fragment's size.

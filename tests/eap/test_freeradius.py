@@ -35,7 +35,7 @@ def test_a_peer_resumes(authenticate, radius, suite):
     assert found["round_trips"] == RESUMED_ROUND_TRIPS[suite]
 
 
-def test_a_wrong_secret_is_told_from_a_server_that_is_not_there(shakedown, radius, site):
+def test_wrong_secret_is_distinguished_from_an_absent_server(shakedown, radius, site):
     arguments = ("--suite", "tls1.2/ecdhe_ecdsa", *site.peer(), "--timeout", "1s", "--json")
     done = shakedown("eap", "peer", "--server", radius.address, "--secret", "another", *arguments)
     assert done.returncode == 1
@@ -70,7 +70,7 @@ def test_fragments_of_a_few_bytes_arrive(authenticate, radius, suite):
     assert 20 < found["round_trips"] <= 50
 
 
-def test_a_server_that_is_not_there_is_named(shakedown, site):
+def test_absent_server_is_reported(shakedown, site):
     port = free_port()
     done = shakedown(
         "eap", "peer", "--server", f"127.0.0.1:{port}", "--secret", SECRET, "--suite", SUITES[0],
@@ -100,7 +100,7 @@ def test_a_server_that_is_not_there_is_named(shakedown, site):
         (("--server", "127.0.0.1:1812", "--suite", SUITES[0], "--ca", "no.pem"), "no.pem"),
     ],
 )
-def test_wrong_input_is_one_line(shakedown, arguments, said):
+def test_wrong_input_is_reported_in_one_line(shakedown, arguments, said):
     done = shakedown("eap", "peer", "--secret", SECRET, *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()

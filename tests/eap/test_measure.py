@@ -34,7 +34,7 @@ def flights(one: dict) -> list[tuple[str, float]]:
 
 @pytest.mark.parametrize("fragment", [300, 1000])
 @pytest.mark.parametrize("suite", SUITES)
-def test_round_trips_and_fragments_are_those_of_arithmetic_and_of_radius(shakedown, measure, suite, fragment):
+def test_round_trips_and_fragments_match_the_model_and_radius(shakedown, measure, suite, fragment):
     found = measure(suite, "--carrier", "eap", "--fragment", str(fragment))
     assert found["carrier"] == "eap"
     assert found["memory"] is None
@@ -63,7 +63,7 @@ def test_round_trips_and_fragments_are_those_of_arithmetic_and_of_radius(shakedo
 
 
 @pytest.mark.parametrize("suite", [SUITES[1], "tls1.3/x25519/ed25519/mutual"])
-def test_a_server_that_can_resume_sends_one_ticket_more_which_tickets_1_counts(shakedown, measure, suite):
+def test_server_that_can_resume_sends_one_more_ticket(shakedown, measure, suite):
     """A live server sends a ticket unless --no-resume is given; `measure` sends one only with --tickets."""
     live = {}
     for options in ((), ("--no-resume",)):
@@ -83,7 +83,7 @@ def test_a_server_that_can_resume_sends_one_ticket_more_which_tickets_1_counts(s
     assert live[()]["eap_bytes"] - live["--no-resume",]["eap_bytes"] == pytest.approx(size, abs=12)
 
 
-def test_within_eap_there_are_no_middleboxes_and_the_operations_are_the_same(measure):
+def test_eap_has_no_middlebox_mode_and_the_same_operations(measure):
     bare, inside = (
         measure(SUITES[1], *options) for options in (("--server-software", "none"), ("--carrier", "eap"))
     )
@@ -117,7 +117,7 @@ def test_within_eap_there_are_no_middleboxes_and_the_operations_are_the_same(mea
         (("tls1.3/x25519/p256", "--carrier", "eap", "--fragment", "0"), "1"),
     ],
 )
-def test_what_eap_does_not_carry_is_said_in_a_line(shakedown, arguments, says):
+def test_options_unsupported_by_eap_are_reported_in_one_line(shakedown, arguments, says):
     done = shakedown("measure", *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()

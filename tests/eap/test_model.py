@@ -46,7 +46,7 @@ def modelled(suite: str, fragment: int) -> tuple[model.Exchanged, prediction.Car
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("suite", [P256, TLS12, MLDSA44, LONG])
-def test_a_full_handshake_takes_what_the_model_says(shakedown, suite, size):
+def test_full_handshake_matches_the_model(shakedown, suite, size):
     with serving(suite, "--fragment", str(size), "--no-resume") as port:
         found = counted(shakedown, port, suite, size)
     says, _ = modelled(suite, size)
@@ -56,7 +56,7 @@ def test_a_full_handshake_takes_what_the_model_says(shakedown, suite, size):
 
 
 @pytest.mark.parametrize("suite", [P256, TLS12, LONG])
-def test_so_does_a_resumed_one_with_its_new_ticket(shakedown, suite):
+def test_resumed_handshake_with_a_new_ticket_matches_the_model(shakedown, suite):
     with serving(suite, "--fragment", "500") as port:
         found = counted(shakedown, port, suite, 500, "--resume")
     assert found["resumed"] == 1
@@ -71,7 +71,7 @@ CHAINS = {"p256": "tls1.3/x25519/p256/mutual", "p256@p256@p256": "tls1.3/x25519/
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("keys", CHAINS)
-def test_freeradius_takes_as_many_round_trips(peer, shakedown, tmp_path, keys, size):
+def test_freeradius_needs_the_modelled_round_trips(peer, shakedown, tmp_path, keys, size):
     peer("freeradius")
     site = Site(
         supplied.chain(tmp_path / "server", keys), supplied.chain(tmp_path / "client", keys, "client")

@@ -111,7 +111,7 @@ def test_a_session_is_not_resumed_by_a_server_that_trusts_another_root(site, tmp
     assert run.failed == {"tls_unknown_ca": count - run.completed}
 
 
-def test_with_state_a_ticket_names_a_session_and_without_it_holds_one(shakedown, tmp_path):
+def test_ticket_is_a_session_name_with_state_and_a_session_without(shakedown, tmp_path):
     suite = "tls1.3/x25519/p256/mutual"
     sizes = {}
     for options in ((), ("--state", str(tmp_path / "sessions.sqlite"))):
@@ -129,7 +129,7 @@ def test_with_state_a_ticket_names_a_session_and_without_it_holds_one(shakedown,
 
 
 @pytest.mark.parametrize("how", ["offered", "opened"])
-def test_a_session_of_a_clock_that_was_set_back_is_forgotten(tmp_path, how):
+def test_session_from_the_future_is_deleted(tmp_path, how):
     """Otherwise the session would seem young once the clock has caught up, whatever its age."""
     now = [2_000_000]
     path = tmp_path / "sessions.sqlite"
@@ -148,7 +148,7 @@ def test_a_session_of_a_clock_that_was_set_back_is_forgotten(tmp_path, how):
     kept.close()
 
 
-def test_what_is_kept_is_bounded_by_number_and_by_time(tmp_path):
+def test_stored_sessions_are_limited_by_number_and_age(tmp_path):
     times = itertools.count(1_000_000)
     now = [next(times)]
     path = tmp_path / "sessions.sqlite"
@@ -190,7 +190,7 @@ def test_a_file_of_another_program_is_refused_and_left_as_it_is(tmp_path):
     assert (tmp_path / "own.sqlite").stat().st_mode & 0o777 == 0o600
 
 
-def test_what_a_resumption_makes_is_no_younger_than_the_full_authentication_behind_it(tmp_path):
+def test_resumed_session_keeps_the_age_of_its_full_authentication(tmp_path):
     """A peer that resumes every hour presents its certificate again after a day."""
     now = [1_000_000.0]
     with contextlib.closing(EapSessions(tmp_path / "s.sqlite", clock=lambda: now[0])) as sessions:
@@ -203,7 +203,7 @@ def test_what_a_resumption_makes_is_no_younger_than_the_full_authentication_behi
         assert sessions.get(b"23", b"bound") is None
 
 
-def test_a_session_made_later_than_now_is_not_resumed(tmp_path):
+def test_session_from_the_future_is_not_resumed(tmp_path):
     """After a clock is set back, a session's age is unknown."""
     now = [1_000_000.0]
     with contextlib.closing(EapSessions(tmp_path / "s.sqlite", clock=lambda: now[0])) as sessions:
@@ -215,7 +215,7 @@ def test_a_session_made_later_than_now_is_not_resumed(tmp_path):
         assert sessions.get(b"id", b"bound") is None, "forgotten: it may be of any age by now"
 
 
-def test_a_file_that_others_may_read_becomes_the_owners_alone(tmp_path):
+def test_readable_file_becomes_private_to_its_owner(tmp_path):
     path = tmp_path / "s.sqlite"
     path.touch(0o644)
     path.chmod(0o644)
@@ -229,7 +229,7 @@ def test_a_file_that_others_may_read_becomes_the_owners_alone(tmp_path):
     assert foreign.stat().st_mode & 0o777 == 0o644
 
 
-def test_a_full_disk_is_no_wrong_input(tmp_path):
+def test_full_disk_is_not_reported_as_wrong_input(tmp_path):
     class Small(EapSessions):
         def _make_tables(self, database):
             database.execute("PRAGMA max_page_count = 1")

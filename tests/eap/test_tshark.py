@@ -35,7 +35,7 @@ def decoded(path: Path, port: int) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("suite", SUITES)
-def test_the_nesting_is_decoded(peer, shakedown, site, tmp_path, suite):
+def test_tshark_decodes_tls_inside_eap_inside_radius(peer, shakedown, site, tmp_path, suite):
     peer("tshark")
     path = tmp_path / "eap.pcapng"
     with serving(suite, *site.authenticator(), "--fragment", "300") as port:

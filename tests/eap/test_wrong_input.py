@@ -28,7 +28,7 @@ import pytest
         (["--server", "localhost:1812"], "accepted: ADDRESS:PORT in numbers"),
     ],
 )
-def test_what_is_of_no_use_to_a_peer_is_one_line(shakedown, site, arguments, says):
+def test_wrong_peer_options_are_reported_in_one_line(shakedown, site, arguments, says):
     done = shakedown(
         *("eap", "peer", "--server", "127.0.0.1:1", "--secret", "x", "--suite", "tls1.3/x25519/p256/mutual"),
         *(one.format(server=site.server, client=site.client) for one in arguments),
@@ -58,7 +58,7 @@ SUITE = "tls1.3/x25519/p256"
         (["--state", "{server}/new", "--no-resume"], "--state and --no-resume are both given"),
     ],
 )
-def test_what_is_of_no_use_to_a_server_is_one_line(shakedown, site, arguments, says):
+def test_wrong_server_options_are_reported_in_one_line(shakedown, site, arguments, says):
     done = shakedown(
         *("eap", "serve", "--listen", "127.0.0.1:0", "--secret", "x", "--suite", SUITE),
         *(one.format(server=site.server) for one in arguments),
@@ -68,7 +68,7 @@ def test_what_is_of_no_use_to_a_server_is_one_line(shakedown, site, arguments, s
     assert says in line
 
 
-def test_a_server_that_never_answers_is_one_line(shakedown):
+def test_silent_server_is_reported_in_one_line(shakedown):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
         silent.bind(("127.0.0.1", 0))
         done = shakedown(
@@ -94,7 +94,7 @@ def test_a_server_that_never_answers_is_one_line(shakedown):
     ],
     ids=["serve", "eap"],
 )
-def test_servers_say_what_is_wrong_with_files_and_ports(shakedown, server, line):
+def test_servers_report_missing_files_and_used_ports(shakedown, server, line):
     missing = shakedown(*server, "--listen", "127.0.0.1:0", "--chain", "/nowhere.pem")
     assert (missing.returncode, missing.stderr) == (2, line)
     kind = socket.SOCK_DGRAM if server[0] == "eap" else socket.SOCK_STREAM

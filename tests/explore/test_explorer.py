@@ -70,7 +70,7 @@ def get(server: Explorer, path: str, query=(), **headers: str) -> tuple[int, str
             return refused.code, refused.read().decode()
 
 
-def test_the_commands_print_what_the_page_shows(explorer, shakedown):
+def test_copied_commands_print_the_figures_of_the_page(explorer, shakedown):
     status, text = get(explorer, "/predict", VIEW)
     assert status == 200
     found = json.loads(text)
@@ -90,7 +90,7 @@ def test_the_commands_print_what_the_page_shows(explorer, shakedown):
             assert note in " ".join(lines)
 
 
-def test_the_python_text_returns_the_same(explorer):
+def test_copied_python_returns_the_figures_of_the_page(explorer):
     found = json.loads(get(explorer, "/predict", VIEW)[1])
     names: dict[str, object] = {}
     exec(found["python"], names)
@@ -100,7 +100,7 @@ def test_the_python_text_returns_the_same(explorer):
     assert [row.clients for row in names["simulated"]] == [2000, 2000]
 
 
-def test_what_is_copied_is_the_whole_question_and_nothing_else():
+def test_copied_text_contains_the_whole_query_and_nothing_else():
     """Arrivals are checked only when simulated; the prediction's answer contains the unchecked text."""
     odd = parse_question(
         {"arrivals": ['x"); import os #'], "rate_per_s": ["1234567.25"], "resumption": ["0.1234567"]}
@@ -121,7 +121,7 @@ def test_what_is_copied_is_the_whole_question_and_nothing_else():
     assert "--rate 1234567.25/s" in odd.commands()["predict"]
 
 
-def test_another_bearer_reads_no_recording_and_estimates_no_message_again(explorer, monkeypatch):
+def test_changing_the_bearer_reuses_traces_and_message_costs(explorer, monkeypatch):
     """Both steps take a third of an answer's time, and depend on neither bearer nor loss."""
     # Threads of the very first answer may read one profile twice.
     for loss in ("0.02", "0.025"):
@@ -137,7 +137,7 @@ def test_another_bearer_reads_no_recording_and_estimates_no_message_again(explor
     assert again == ["lte-m:loss=0.03,congestion=bbr"] * 3
 
 
-def test_the_curve_has_the_row_s_percentiles(explorer):
+def test_curve_has_the_percentiles_of_the_row(explorer):
     found = json.loads(get(explorer, "/predict", VIEW)[1])
     for row, curve in zip(found["rows"], found["curves"], strict=True):
         (p99,) = [time_s for time_s, share in curve if share == pytest.approx(0.99)]
@@ -154,7 +154,7 @@ def test_the_work_of_messages_sums_to_the_sides(explorer):
         assert sum(one["bytes"] for one in messages) == pytest.approx(sum(row["handshake_bytes"].values()))
 
 
-def test_the_density_is_the_curve_s(explorer):
+def test_density_matches_the_curve(explorer):
     found = json.loads(get(explorer, "/predict", VIEW)[1])
     edges = found["densities"]["edges_s"]
     for curve, shares in zip(found["curves"], found["densities"]["shares"], strict=True):
@@ -186,7 +186,7 @@ def test_the_waterfall_is_in_the_order_of_a_handshake(explorer, changes):
         assert 0.5 * row["done_s"]["mean"] < max(free.values()) < 1.1 * row["done_s"]["mean"]
 
 
-def test_each_handshake_is_replayed_once_whatever_the_rate(explorer, monkeypatch):
+def test_each_handshake_is_replayed_once_for_all_rates(explorer, monkeypatch):
     network._replayed.cache_clear()
     specs = []
 
@@ -201,7 +201,7 @@ def test_each_handshake_is_replayed_once_whatever_the_rate(explorer, monkeypatch
     assert len(specs) == len(set(specs))
 
 
-def test_a_coarse_answer_is_near_the_whole_one_and_given_once(explorer):
+def test_coarse_answer_is_near_the_full_one_and_given_once(explorer):
     """A coarse answer uses few replays; once all replays are cached, the whole answer is given instead."""
     varying = VIEW | {"bearer": "nb-iot", "from_idle": "true", "congestion": "reno"}
     answers = []
@@ -241,25 +241,25 @@ def test_a_coarse_answer_is_near_the_whole_one_and_given_once(explorer):
         ({"arrivals": "storm"}, "storm"),
     ],
 )
-def test_wrong_questions_are_one_line(explorer, query, says):
+def test_wrong_queries_are_reported_in_one_line(explorer, query, says):
     status, text = get(explorer, "/simulate", query)
     assert status == 400
     assert says in json.loads(text)["error"]
     assert "\n" not in json.loads(text)["error"]
 
 
-def test_an_unsteady_queue_has_no_curve(explorer):
+def test_unstable_queue_has_no_curve(explorer):
     found = json.loads(get(explorer, "/predict", {"rate_per_s": "1e6"})[1])
     assert set(map(type, found["curves"])) == {type(None)}
 
 
-def test_without_the_token_nothing_is_answered(explorer):
+def test_requests_without_the_token_are_refused(explorer):
     for path in ("/", "/choices", "/predict", "/simulate", "/report"):
         assert get(explorer, path, **{"X-Token": "guess"})[0] == 403
     assert get(explorer, "/choices", {"token": explorer.secret}, **{"X-Token": ""})[0] == 200
 
 
-def test_another_host_name_gets_nothing(explorer):
+def test_requests_with_another_host_name_are_refused(explorer):
     """A foreign page whose name resolves to this address, or that has this page in a frame."""
     assert get(explorer, "/choices", Host="example.org")[0] == 403
     with urllib.request.urlopen(explorer.url, timeout=300) as page:
@@ -272,7 +272,7 @@ def test_no_other_file_is_served(explorer):
     assert get(explorer, "/report")[1] == "<title>the report</title>"
 
 
-def test_a_report_gets_an_origin_of_its_own_and_may_vanish(explorer):
+def test_report_has_a_separate_origin_and_may_be_deleted(explorer):
     address = f"http://127.0.0.1:{explorer.server_port}/report?token={explorer.secret}"
     with urllib.request.urlopen(address, timeout=300) as answer:
         assert answer.headers["Content-Security-Policy"].startswith("sandbox ")
@@ -283,7 +283,7 @@ def test_a_report_gets_an_origin_of_its_own_and_may_vanish(explorer):
     assert text.endswith("report.html: no such file or directory")
 
 
-def test_a_peer_that_says_nothing_keeps_nobody_waiting(explorer):
+def test_silent_connections_do_not_delay_other_requests(explorer):
     silent = [socket.create_connection(("127.0.0.1", explorer.server_port)) for _ in range(50)]
     assert get(explorer, "/choices")[0] == 200
     for one in silent:
@@ -322,7 +322,7 @@ def test_answers_of_closed_connections_are_not_computed(explorer, monkeypatch):
     ("path", "status"),
     [("http://[", 403), ("/?%5b", 403), ("/simulate?token={}&clients=1&replications=" + "9" * 5000, 200)],
 )
-def test_an_odd_address_is_answered_and_prints_nothing(explorer, capfd, path, status):
+def test_malformed_url_gets_a_response_and_prints_nothing(explorer, capfd, path, status):
     host = f"127.0.0.1:{explorer.server_port}"
     with socket.create_connection(("127.0.0.1", explorer.server_port), timeout=300) as stream:
         stream.sendall(f"GET {path.format(explorer.secret)} HTTP/1.0\r\nHost: {host}\r\n\r\n".encode())
@@ -330,7 +330,7 @@ def test_an_odd_address_is_answered_and_prints_nothing(explorer, capfd, path, st
     assert capfd.readouterr() == ("", "")
 
 
-def test_questions_are_those_of_the_address():
+def test_query_is_parsed_from_the_url():
     found = parse_question({"suites": ["a", "b"], "loss": ["0.5"], "from_idle": ["true"]})
     assert (found.suites, found.loss, found.from_idle) == (("a", "b"), 0.5, True)
     with pytest.raises(InputError):
@@ -338,7 +338,7 @@ def test_questions_are_those_of_the_address():
 
 
 @pytest.mark.browser
-def test_in_a_browser(explorer, peer):
+def test_page_works_in_a_browser(explorer, peer):
     peer("chromium")
 
     class Address:
@@ -419,7 +419,7 @@ def test_in_a_browser(explorer, peer):
         assert all(address.startswith(("http://127.0.0.1:", "data:")) for address in browser.requests)
 
 
-def test_ctrl_c_ends_it_without_a_word(tmp_path):
+def test_ctrl_c_ends_the_server_without_output(tmp_path):
     words = [sys.executable, "-m", "shakedown", "explore", "--no-open"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline().startswith("http://127.0.0.1:")
@@ -428,7 +428,7 @@ def test_ctrl_c_ends_it_without_a_word(tmp_path):
     assert process.returncode == 0
 
 
-def test_ctrl_c_waits_for_no_answer():
+def test_ctrl_c_does_not_wait_for_pending_answers():
     """Each of the connections asks for twelve suites; four are computed, the others wait for their turn."""
     suites = [("suites", one.suite) for one in native.suites() if one.suite.startswith("tls1.3/")][:12]
     words = [sys.executable, "-m", "shakedown", "explore", "--no-open"]
@@ -448,7 +448,7 @@ def test_ctrl_c_waits_for_no_answer():
     assert process.returncode == 0
 
 
-def test_the_token_is_no_argument_of_the_browser(tmp_path):
+def test_token_is_not_passed_as_a_browser_argument(tmp_path):
     """All users can read a process's arguments; only the user can read the file with the token."""
     browser, opened = tmp_path / "browser", tmp_path / "opened"
     browser.write_text(

@@ -55,7 +55,7 @@ def names(folder: Path) -> list[str]:
     return sorted(os.listdir(folder))  # noqa: PTH208 - names alone
 
 
-def test_what_a_killed_writer_left_goes_with_the_next_of_the_same_file(tmp_path):
+def test_next_write_removes_the_draft_of_a_killed_writer(tmp_path):
     path = tmp_path / "x"
     kill(writing_to(path))
     [draft] = names(tmp_path)
@@ -67,7 +67,7 @@ def test_what_a_killed_writer_left_goes_with_the_next_of_the_same_file(tmp_path)
     assert path.read_text() == "whole"
 
 
-def test_what_another_process_writes_stays(tmp_path):
+def test_draft_of_a_running_writer_is_kept(tmp_path):
     path = tmp_path / "x"
     alive = writing_to(path)
     with pytest.raises(ShakedownError, match="another process is writing it"):
@@ -78,7 +78,7 @@ def test_what_another_process_writes_stays(tmp_path):
     assert (names(tmp_path), path.read_text()) == (["x"], "again")
 
 
-def test_a_file_that_has_its_name_already_stays(tmp_path):
+def test_draft_linked_to_its_final_name_does_not_harm_the_file(tmp_path):
     """The writer was killed after linking the new name and before removing the draft's."""
     path = tmp_path / "x"
     path.write_text("whole")
@@ -91,7 +91,7 @@ def test_a_file_that_has_its_name_already_stays(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["link", "folder", "pipe"])
-def test_nothing_foreign_is_taken_for_a_draft(tmp_path, kind):
+def test_foreign_files_are_not_removed_as_drafts(tmp_path, kind):
     path, mine = tmp_path / "x", tmp_path / "mine"
     mine.write_text("mine")
     if kind == "link":
@@ -114,7 +114,7 @@ def test_only_the_draft_of_the_file_is_removed(tmp_path):
     assert names(tmp_path) == sorted([*(one.name for one in others), ".x.draft", "x"])
 
 
-def test_names_with_anything_in_them(tmp_path):
+def test_drafts_of_unusual_file_names_are_removed(tmp_path):
     for name in ("a*b?[c]", "new\nline", "..x", "\udcff", "x.draft"):
         path = tmp_path / name
         left_over(path)
@@ -123,7 +123,7 @@ def test_names_with_anything_in_them(tmp_path):
     assert len(names(tmp_path)) == 5
 
 
-def test_without_locks_a_draft_that_is_there_stays(tmp_path, monkeypatch):
+def test_existing_draft_is_kept_if_locks_are_unsupported(tmp_path, monkeypatch):
     def refused(handle: int, how: int) -> None:
         raise OSError(95, "Operation not supported")
 
@@ -135,7 +135,7 @@ def test_without_locks_a_draft_that_is_there_stays(tmp_path, monkeypatch):
     assert names(tmp_path) == [draft.name, "x"]
 
 
-def test_a_draft_that_was_taken_for_left_over_is_made_again(tmp_path, monkeypatch):
+def test_draft_removed_by_another_process_is_created_again(tmp_path, monkeypatch):
     """Another process removed the draft between its creation and its locking."""
     locked, taken = files._locked, []
 
@@ -151,7 +151,7 @@ def test_a_draft_that_was_taken_for_left_over_is_made_again(tmp_path, monkeypatc
     assert (names(tmp_path), (tmp_path / "x").read_text()) == (["x"], "whole")
 
 
-def test_writers_of_one_file_that_are_killed_at_any_moment(tmp_path):
+def test_killed_writers_leave_a_complete_file(tmp_path):
     """The file is always complete, and the last writer leaves nothing of the others."""
     path, chance = tmp_path / "x", random.Random(11)
     code = (
@@ -192,7 +192,7 @@ def test_writers_of_one_file_that_are_killed_at_any_moment(tmp_path):
     assert (names(tmp_path), path.read_text()) == (["x"], "last")
 
 
-def test_a_report_removes_what_a_killed_one_left(fake, tmp_path, capsys):
+def test_report_removes_the_drafts_of_a_killed_report(fake, tmp_path, capsys):
     from shakedown.cli import exit_status
 
     folder = tmp_path / "r"
@@ -209,7 +209,7 @@ def test_a_report_removes_what_a_killed_one_left(fake, tmp_path, capsys):
     assert load_results(folder).is_whole
 
 
-def test_a_run_removes_what_a_killed_one_left(fake, tmp_path):
+def test_run_removes_the_drafts_of_a_killed_run(fake, tmp_path):
     from shakedown.cli import exit_status
 
     folder = tmp_path / "r"
@@ -227,7 +227,7 @@ def test_a_run_removes_what_a_killed_one_left(fake, tmp_path):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_whatever_ends_a_writer(tmp_path, number):
+def test_next_write_succeeds_after_any_signal(tmp_path, number):
     process = writing_to(tmp_path / "x")
     process.send_signal(number)
     process.communicate(timeout=300)

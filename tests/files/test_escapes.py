@@ -45,7 +45,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_certificates(certificate, tmp_path, capsys):
+def test_hostile_certificate_names_are_escaped(certificate, tmp_path, capsys):
     chain, key = str(certificate / "chain.pem"), str(certificate / "key.pem")
     for arguments in (
         ["show", chain],
@@ -63,7 +63,7 @@ def test_certificates(certificate, tmp_path, capsys):
         assert status in (0, 2)
 
 
-def test_a_run_with_such_certificates(certificate, tmp_path, capsys):
+def test_run_with_hostile_certificate_names_is_escaped(certificate, tmp_path, capsys):
     """Words of certificates reach the results, the terminal and the page."""
     folder = tmp_path / "r"
     experiment = written(
@@ -78,7 +78,7 @@ def test_a_run_with_such_certificates(certificate, tmp_path, capsys):
         assert_clean((folder / "report.html").read_text().replace("\t", ""))
 
 
-def test_server_names_in_captures(tmp_path, capsys):
+def test_hostile_server_names_in_captures_are_escaped(tmp_path, capsys):
     capture = tmp_path / "c.pcap"
     name = HOSTILE.encode()
     entry = struct.pack("!BH", 0, len(name)) + name
@@ -113,7 +113,7 @@ def _printed(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     return out
 
 
-def test_servers_under_load(certificate, capsys):
+def test_hostile_certificate_names_under_load_are_escaped(certificate, capsys):
     """A server with an untrusted certificate, so every handshake fails."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
@@ -138,7 +138,7 @@ def test_servers_under_load(certificate, capsys):
         server.communicate()
 
 
-def test_identities_that_peers_send(tmp_path, capsys):
+def test_hostile_peer_identities_are_escaped(tmp_path, capsys):
     """To a RADIUS server, in packets that are not even authentic."""
     assert (
         exit_status(

@@ -28,7 +28,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
 
 
 @pytest.mark.parametrize("command", ["validate", "run"])
-def test_a_file_without_an_end_is_refused(fake, capsys, command):
+def test_endless_file_is_refused_in_limited_memory(fake, capsys, command):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert "longer than 16 MiB; accepted: a TOML file" in refused(capsys, command, "/dev/zero")
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
@@ -37,7 +37,7 @@ def test_a_file_without_an_end_is_refused(fake, capsys, command):
 
 @pytest.mark.parametrize("option", ["--device", "--server-device", "--bearer", "--scale-from"])
 @pytest.mark.parametrize("file", ["/dev/zero", "/dev/full"])
-def test_a_profile_without_an_end_is_refused(capsys, option, file):
+def test_endless_profile_is_refused_in_limited_memory(capsys, option, file):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     said = refused(capsys, "predict", "tls1.2/psk", option, file)
     assert f"{file}: longer than 4 MiB; accepted: a TOML file up to this size" in said
@@ -65,7 +65,7 @@ def test_a_profile_without_an_end_is_refused(capsys, option, file):
     ],
     ids=lambda value: value[:24],
 )
-def test_numbers_depths_and_lengths(fake, capsys, tmp_path, text, said):
+def test_excessive_numbers_depths_and_lengths_are_refused(fake, capsys, tmp_path, text, said):
     path = tmp_path / "e.toml"
     path.write_text(f'suites = ["tls1.2/psk"]\n{text}\n')
     assert said in " ".join(refused_of_any_length(capsys, "validate", path).split())
@@ -76,7 +76,7 @@ def refused_of_any_length(capsys: pytest.CaptureFixture[str], *arguments: object
     return capsys.readouterr().err
 
 
-def test_counts(fake, capsys, tmp_path, monkeypatch):
+def test_excessive_rates_and_places_are_refused(fake, capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(limits, "MAX_RATES", 3)
     monkeypatch.setattr(limits, "MAX_PLACES", 3)
     path = tmp_path / "e.toml"
@@ -115,7 +115,7 @@ def calls_to_validate(path: Path, number: int) -> int:
     return calls
 
 
-def test_work_grows_with_the_suites_and_no_faster(fake, capsys, tmp_path):
+def test_validation_work_grows_linearly_with_the_suites(fake, capsys, tmp_path):
     """Ten times the suites need about ten times as many calls, not a hundred times."""
     fake.canonical = Compared
     calls_to_validate(tmp_path / "few.toml", 10)
@@ -124,7 +124,7 @@ def test_work_grows_with_the_suites_and_no_faster(fake, capsys, tmp_path):
     assert many < 12 * few
 
 
-def test_a_hundred_thousand_suites(fake, capsys, tmp_path):
+def test_hundred_thousand_suites_are_validated(fake, capsys, tmp_path):
     """A linear search for each suite would take hours."""
     fake.canonical = lambda suite: suite
     path = tmp_path / "many.toml"
@@ -133,17 +133,17 @@ def test_a_hundred_thousand_suites(fake, capsys, tmp_path):
     assert "100,000 suites" in capsys.readouterr().out
 
 
-def test_depth():
+def test_depth_counts_nested_tables_and_lists():
     assert [depth(one) for one in (1, [], {"a": 1}, [[{"a": []}]])] == [0, 1, 1, 4]
 
 
-def test_a_byte_order_mark_is_no_part_of_a_file(tmp_path):
+def test_byte_order_mark_is_ignored(tmp_path):
     path = tmp_path / "x.toml"
     path.write_bytes(b"\xef\xbb\xbfkey = 1\n")
     assert load_toml(path, 100, "TOML file") == ({"key": 1}, "key = 1\n")
 
 
-def test_what_is_no_text_or_no_file(tmp_path):
+def test_file_that_is_not_text_or_not_regular_is_refused(tmp_path):
     path = tmp_path / "x.toml"
     path.write_bytes(b"\xff")
     for where, said in ((path, "UTF-8"), (tmp_path, "directory"), (Path("a\0b"), "cannot be read")):
@@ -155,6 +155,6 @@ def test_what_is_no_text_or_no_file(tmp_path):
 @pytest.mark.parametrize(
     ("file", "clock", "said"), [("/dev/zero", "100", "longer than"), ("x", "1e300", "0<x")]
 )
-def test_an_import_is_bounded(capsys, tmp_path, file, clock, said):
+def test_import_refuses_endless_files_and_excessive_clocks(capsys, tmp_path, file, clock, said):
     arguments = ["devices", "import", file, "--name", "b", "--chip", "C", "--clock", clock]
     assert said in refused(capsys, *arguments, "--out", tmp_path / "b.toml")

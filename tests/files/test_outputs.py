@@ -76,7 +76,7 @@ def test_bearer_run_replaces_links(link):
     assert link.read_bytes()[:4] == bytes.fromhex("4d3cb2a1")
 
 
-def test_the_log_of_a_server_is_there_while_it_grows_and_after_its_death(tmp_path, server):
+def test_server_traces_exist_while_it_runs_and_after_it_is_killed(tmp_path, server):
     traces = tmp_path / "t.jsonl"
     traces.write_text("of another run")
     traces.chmod(0o600)
@@ -103,7 +103,7 @@ def test_a_server_that_cannot_start_replaces_nothing(tmp_path, capfd, server):
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"traces": "mine", "ca": "mine"}
 
 
-def test_a_file_that_comes_while_load_runs_stays(tmp_path, monkeypatch, capfd, server):
+def test_file_created_while_load_runs_is_kept(tmp_path, monkeypatch, capfd, server):
     path = tmp_path / "m"
     run_core = load_generator.part
 
@@ -149,7 +149,7 @@ def killed_once_at_it(arguments: list[str], is_at_it: Callable[[], bool]) -> Non
         process.wait(timeout=300)
 
 
-def test_a_load_that_is_killed_leaves_nothing(tmp_path):
+def test_killed_load_leaves_no_files(tmp_path):
     """None of the load's connections is answered."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(0.01)
@@ -167,7 +167,7 @@ def test_a_load_that_is_killed_leaves_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_capture_has_its_name_once_it_is_whole(tmp_path):
+def test_capture_gets_its_name_when_complete(tmp_path):
     begun, capture = tmp_path / "begun", tmp_path / "x.pcap"
     command = ["--", "sh", "-c", f"touch {begun}; sleep 60"]
     killed_once_at_it(["bearer", "run", "--pcap", str(capture), "ethernet", *command], begun.exists)
@@ -179,7 +179,7 @@ def test_a_capture_has_its_name_once_it_is_whole(tmp_path):
 
 
 @pytest.mark.parametrize("force", [[], ["--force"]])
-def test_no_command_no_capture(tmp_path, force):
+def test_command_that_cannot_start_leaves_no_capture(tmp_path, force):
     if force:
         (tmp_path / "x").write_text("of another run")
     arguments = ["bearer", "run", "--pcap", str(tmp_path / "x"), *force, "lte", "--", "no-such-program"]
@@ -230,7 +230,7 @@ SAME = {
 
 
 @pytest.mark.parametrize("what", SAME)
-def test_nothing_is_written_in_the_place_of_what_is_read_or_written_too(inputs, monkeypatch, capfd, what):
+def test_output_equal_to_an_input_or_another_output_is_refused(inputs, monkeypatch, capfd, what):
     monkeypatch.chdir(inputs)
     if not (inputs / "link").exists():
         (inputs / "link").symlink_to(".")
@@ -244,7 +244,7 @@ def test_nothing_is_written_in_the_place_of_what_is_read_or_written_too(inputs, 
     assert {path: path.read_bytes() for path in inputs.rglob("*") if path.is_file()} == before
 
 
-def test_captures_are_refused_by_the_function_too(tmp_path):
+def test_capture_function_refuses_equal_output_names(tmp_path):
     with pytest.raises(InputError, match="x: is written too"):
         in_memory.capture([SUITE], tmp_path / "x", keylog=tmp_path / "x")
 

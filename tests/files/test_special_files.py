@@ -63,7 +63,7 @@ def special(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("force", [[], ["--force"]])
-def test_a_page_is_refused(special, inputs, capfd, force):
+def test_report_to_a_special_file_is_refused(special, inputs, capfd, force):
     assert exit_status(["report", str(inputs / "t.json"), "--out", str(special), *force]) == 2
     out, err = capfd.readouterr()
     assert out == ""
@@ -73,7 +73,7 @@ def test_a_page_is_refused(special, inputs, capfd, force):
         reports.report(inputs / "t.json", special, replace=True)
 
 
-def test_figures_of_a_page_are_refused(inputs, tmp_path, capfd):
+def test_report_with_a_special_file_as_figure_is_refused(inputs, tmp_path, capfd):
     made = reports.report(inputs / "t.json", tmp_path / "p.html")
     figure = next((tmp_path / "figures").glob("*.svg"))
     figure.unlink()
@@ -87,7 +87,7 @@ def test_figures_of_a_page_are_refused(inputs, tmp_path, capfd):
 
 @pytest.mark.parametrize("what", WRITTEN)
 @pytest.mark.parametrize("kind", ["pipe", "device"])
-def test_everything_else_is_written_to_it(inputs, tmp_path, monkeypatch, what, kind):
+def test_other_outputs_are_written_to_special_files(inputs, tmp_path, monkeypatch, what, kind):
     monkeypatch.chdir(inputs)
     folder = tmp_path / "special"
     folder.mkdir()
@@ -113,7 +113,7 @@ def test_everything_else_is_written_to_it(inputs, tmp_path, monkeypatch, what, k
         assert status == 1
 
 
-def test_a_socket_takes_no_bytes_and_stays(special):
+def test_writing_to_a_socket_fails_and_keeps_it(special):
     if not stat.S_ISSOCK(special.lstat().st_mode):
         with pytest.raises(OSError, match="is a device"):
             write_durably(special, b"x", replace=True)
@@ -122,7 +122,7 @@ def test_a_socket_takes_no_bytes_and_stays(special):
         write(special, "x", replace=True)
 
 
-def test_a_file_that_becomes_special_while_it_is_written_stays(tmp_path):
+def test_special_file_created_during_writing_is_kept(tmp_path):
     path = tmp_path / "x"
     destination = Destination(path, replace=True)
     os.mkfifo(path)
@@ -132,7 +132,7 @@ def test_a_file_that_becomes_special_while_it_is_written_stays(tmp_path):
     assert [one.name for one in tmp_path.iterdir()] == ["x"]
 
 
-def test_standard_output_keeps_its_name(inputs, tmp_path):
+def test_dev_stdout_is_not_replaced(inputs, tmp_path):
     before = Path("/dev/stdout").readlink()
     with (tmp_path / "out").open("wb") as out:
         command = [sys.executable, "-m", "shakedown", "report", "t.json", "--csv", "/dev/stdout", "--force"]
@@ -141,7 +141,7 @@ def test_standard_output_keeps_its_name(inputs, tmp_path):
     assert (tmp_path / "out").stat().st_size
 
 
-def test_a_folder_is_refused(inputs, tmp_path, capfd):
+def test_folder_as_output_is_refused(inputs, tmp_path, capfd):
     for arguments in (["report", "t.json", "--out"], *WRITTEN.values()):
         words = [str(inputs / word) if (inputs / word).is_file() else word for word in arguments]
         words = [str(tmp_path / word) if word == "page.html" else word for word in words]

@@ -21,7 +21,7 @@ HOSTILE = "\x1b]0;owned\x07\x1b[31m\u202egnp.exe\u2066\x9b2J\r"
 
 
 @given(st.text())
-def test_nothing_unprintable_is_left_and_the_rest_stays(text):
+def test_unprintable_characters_are_escaped_and_others_kept(text):
     safe = visible(text)
     assert all(one.isprintable() or one in "\u200c\u200d" or one.isspace() for one in safe)
     assert not set(safe) & set("\x1b\x07\x9b\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\r\n")
@@ -31,14 +31,14 @@ def test_nothing_unprintable_is_left_and_the_rest_stays(text):
 
 
 @given(st.text())
-def test_json_says_the_same(text):
+def test_escaped_json_decodes_to_the_same_text(text):
     plain = json.dumps([text], ensure_ascii=False)
     safe = json_safe(plain)
     assert json.loads(safe) == [text]
     assert not set(safe) & set("\x1b\x9b\x7f\u202e\u2066")
 
 
-def test_lines_and_tabs_stay_in_texts_of_several_lines():
+def test_newlines_and_tabs_are_kept_in_multiline_text():
     assert visible_lines("a\n\tb\x1bc\r\nd") == "a\n\tb\\x1bc\nd"
 
 
@@ -61,7 +61,7 @@ def clean(text: str) -> bool:
         'captures = [{{ file = "{}" }}]\n',
     ],
 )  # fmt: skip
-def test_complaints_about_experiments(fake, capsys, tmp_path, text):
+def test_hostile_text_in_experiment_errors_is_escaped(fake, capsys, tmp_path, text):
     escaped = HOSTILE.encode("unicode_escape").decode().replace("\\x", "\\u00")
     path = tmp_path / "e\x1b[31m.toml"
     path.write_text(text.format(escaped))
@@ -71,14 +71,14 @@ def test_complaints_about_experiments(fake, capsys, tmp_path, text):
     assert "\\x1b" in err
 
 
-def test_suites_on_the_command_line(fake, capsys):
+def test_hostile_text_on_the_command_line_is_escaped(fake, capsys):
     for arguments in (["measure", f"tls9{HOSTILE}/psk"], [f"mea{HOSTILE}sure"], ["run", HOSTILE]):
         assert exit_status(arguments) == 2
         out, err = capsys.readouterr()
         assert clean(out + err)
 
 
-def test_captures_with_strange_names(capsys, tmp_path):
+def test_hostile_capture_file_names_are_escaped(capsys, tmp_path):
     from shakedown.api import in_memory
 
     plain, strange = tmp_path / "a.pcap", tmp_path / f"{HOSTILE.replace('/', '')}.pcap"
@@ -142,13 +142,13 @@ PLACE = ("--device", "evil", "--server-device", "evil", "--bearer", "evil")
     ],
     ids=" ".join,
 )
-def test_profiles_with_escapes_in_them(evil, capsys, arguments):
+def test_hostile_text_in_profiles_is_escaped(evil, capsys, arguments):
     assert exit_status(list(arguments)) == 0
     out, err = capsys.readouterr()
     assert clean(out + err)
 
 
-def test_results_with_escapes_in_them(evil, capsys):
+def test_hostile_text_in_results_is_escaped(evil, capsys):
     """Hostile texts in an experiment, and in a foreign manifest."""
     folder = evil / "r"
     words = json.dumps(HOSTILE)
@@ -194,7 +194,7 @@ def prints(path: Path) -> list[str]:
     return found
 
 
-def test_nothing_is_printed_past_the_one_place_that_makes_it_visible():
+def test_all_output_goes_through_the_escaping_functions():
     bypasses = [
         line
         for path in sorted(PACKAGE.rglob("*.py"))

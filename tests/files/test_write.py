@@ -22,7 +22,7 @@ from shakedown.files.write import (
 )
 
 
-def test_a_name_that_exists_is_refused_and_replaced_when_asked(tmp_path):
+def test_existing_file_is_refused_and_replaced_on_request(tmp_path):
     path = tmp_path / "x"
     write(path, "one")
     with pytest.raises(InputError, match="exists already; accepted: another name, or --force"):
@@ -34,7 +34,7 @@ def test_a_name_that_exists_is_refused_and_replaced_when_asked(tmp_path):
 
 
 @pytest.mark.parametrize("dangling", [False, True])
-def test_a_symbolic_link_is_a_name_that_exists_and_is_not_followed(tmp_path, dangling):
+def test_symbolic_link_counts_as_existing_and_is_not_followed(tmp_path, dangling):
     target = tmp_path / "target"
     if not dangling:
         target.write_text("mine")
@@ -50,7 +50,7 @@ def test_a_symbolic_link_is_a_name_that_exists_and_is_not_followed(tmp_path, dan
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o400, 0o664, 0o755])
-def test_what_replaces_a_file_is_open_to_nobody_else(tmp_path, mode):
+def test_replacement_keeps_the_mode_of_the_old_file(tmp_path, mode):
     path = tmp_path / "x"
     path.write_text("old")
     path.chmod(mode)
@@ -62,7 +62,7 @@ def test_what_replaces_a_file_is_open_to_nobody_else(tmp_path, mode):
     assert path.stat().st_mode & 0o7777 == mode
 
 
-def test_what_replaces_a_link_is_no_more_open_than_what_that_led_to(tmp_path):
+def test_replacement_of_a_link_keeps_the_mode_of_its_target(tmp_path):
     (tmp_path / "private").write_text("mine")
     (tmp_path / "private").chmod(0o600)
     (tmp_path / "x").symlink_to(tmp_path / "private")
@@ -70,7 +70,7 @@ def test_what_replaces_a_link_is_no_more_open_than_what_that_led_to(tmp_path):
     assert (tmp_path / "x").lstat().st_mode & 0o777 == 0o600
 
 
-def test_files_that_are_one_are_told(tmp_path):
+def test_outputs_that_are_the_same_file_are_refused(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "d").symlink_to("real")
     a, spelled = tmp_path / "real" / "a", tmp_path / "d" / ".." / "real" / "a"
@@ -91,7 +91,7 @@ def test_files_that_are_one_are_told(tmp_path):
     check_distinct([Path("/dev/null"), Path("/dev/null")], [Path("/dev/null")])
 
 
-def test_after_an_error_nothing_is_left(tmp_path):
+def test_error_while_writing_leaves_no_file(tmp_path):
     def fail() -> None:
         with writing(tmp_path / "x") as file:
             file.write("half")
@@ -112,7 +112,7 @@ def test_a_second_writer_is_refused(tmp_path):
     assert [one.name for one in tmp_path.iterdir()] == ["x"]
 
 
-def test_a_name_taken_while_a_file_grows_stays(tmp_path):
+def test_file_created_during_writing_is_not_replaced(tmp_path):
     """The name was free when the draft was begun."""
     file = Destination(tmp_path / "x", replace=False)
     (tmp_path / "x").write_text("mine")
@@ -122,7 +122,7 @@ def test_a_name_taken_while_a_file_grows_stays(tmp_path):
     assert [one.name for one in tmp_path.iterdir()] == ["x"]
 
 
-def test_what_has_its_name_is_left_alone(tmp_path):
+def test_ended_writer_does_not_remove_the_next_draft(tmp_path):
     """A writer that has ended removes no draft of the next one."""
     first = Destination(tmp_path / "x", replace=True)
     first.commit()
@@ -133,7 +133,7 @@ def test_what_has_its_name_is_left_alone(tmp_path):
     assert (tmp_path / "x").read_text() == "second"
 
 
-def test_a_full_disk_is_one_line_and_leaves_what_was_there(tmp_path, monkeypatch):
+def test_full_disk_is_reported_and_keeps_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "x"
     path.write_text("mine")
 
@@ -161,7 +161,7 @@ def test_devices_and_pipes_are_written_into(tmp_path):
 
 
 @pytest.mark.parametrize("path", ["nowhere/x", "."])
-def test_names_that_cannot_be_are_refused_before_anything_is_done(tmp_path, path):
+def test_impossible_paths_are_refused_first(tmp_path, path):
     with pytest.raises(InputError, match=r"cannot be written: (no such folder|is a directory)"):
         check_free(tmp_path / path)
 
@@ -201,7 +201,7 @@ files.write(Path(sys.argv[1]), "new" * 1000, replace=sys.argv[3] == "replace")
 
 @pytest.mark.parametrize("mode", ["replace", "new"])
 @pytest.mark.parametrize("step", range(6))
-def test_killed_at_any_step_a_file_is_the_old_or_the_new_one(tmp_path, mode, step):
+def test_file_is_old_or_new_after_a_kill_at_any_step(tmp_path, mode, step):
     path = tmp_path / "x"
     if mode == "replace":
         path.write_text("old")

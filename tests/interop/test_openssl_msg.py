@@ -153,7 +153,9 @@ each_sender = pytest.mark.parametrize("sender", ["client", "server"])
 
 
 @each_suite
-def test_names_and_order(suite: str, run: Callable[[str, str], Run], peer: Callable[[str], str]) -> None:
+def test_message_names_and_order_match_openssl(
+    suite: str, run: Callable[[str, str], Run], peer: Callable[[str], str]
+) -> None:
     """-msg prints a side's own ChangeCipherSpec, not the peer's, and a client exits without waiting for
     tickets; all other messages are in both logs.
     """
@@ -172,7 +174,9 @@ def test_names_and_order(suite: str, run: Callable[[str, str], Run], peer: Calla
 
 @each_suite
 @each_sender
-def test_bytes(suite: str, sender: str, run: Callable[[str, str], Run], peer: Callable[[str], str]) -> None:
+def test_message_bytes_match_openssl(
+    suite: str, sender: str, run: Callable[[str, str], Run], peer: Callable[[str], str]
+) -> None:
     """Records have the same length, or differ by the amount computed for that message."""
     both = run(peer("openssl"), suite)
     for theirs, ours in zip(both.theirs(sender), both.ours(sender), strict=True):
@@ -236,7 +240,7 @@ def extension_bytes(content: bytes | None) -> int:
 
 
 @pytest.mark.parametrize("suite", [suite for suite in CASES if "psk" not in suite])
-def test_certificates_are_the_very_same_bytes(
+def test_certificates_are_identical_to_the_chain_file(
     suite: str, run: Callable[[str, str], Run], peer: Callable[[str], str]
 ) -> None:
     """What Debian's OpenSSL sends is the chain file that `measure` was given, and nothing more."""

@@ -34,7 +34,7 @@ def read_back(tmp_path_factory: pytest.TempPathFactory) -> list[Connection]:
 
 
 @pytest.mark.parametrize("place", range(len(SUITES)), ids=SUITES)
-def test_inspect_reads_what_measure_saw(place: int, read_back: list[Connection]) -> None:
+def test_inspect_reads_back_what_measure_recorded(place: int, read_back: list[Connection]) -> None:
     connection, measured = read_back[place], in_memory.measure(SUITES[place], 1)
     assert connection.flights == measured.flights
     pairs = zip(connection.messages, measured.messages, strict=True)

@@ -46,7 +46,7 @@ def test_tls13_issues_the_tickets_of_the_profile(server, tmp_path):
     assert resumed.count("NewSessionTicket") == software.resumption_tickets
 
 
-def test_tls12_resumes_by_session_id_as_the_profile_has_it(server, tmp_path):
+def test_tls12_resumes_by_session_id_as_the_profile_states(server, tmp_path):
     software, address = server
     session = tmp_path / "session.pem"
     s_client(address, "-tls1_2", "-no_ticket", "-sess_out", str(session))
@@ -54,7 +54,7 @@ def test_tls12_resumes_by_session_id_as_the_profile_has_it(server, tmp_path):
     assert ("Reused, TLSv1.2" in again) == software.session_ids
 
 
-def test_clients_that_resume_wait_for_no_ticket_that_they_have(server):
+def test_resuming_clients_do_not_wait_for_another_ticket(server):
     """Go's ticket comes in the first flight. A client that overlooks it waits 250 ms in each connection."""
     options = LoadOptions(arrivals="closed", clients=1, max_starts=40, duration_s=120.0, check=False)
     run = load(server[1], "tls1.3/x25519/p256/server/resumed", options)

@@ -103,7 +103,7 @@ RECORDS = {
 
 
 @pytest.mark.parametrize("suite", RECORDS)
-def test_finished_is_ciphered_and_authenticated(suite: str) -> None:
+def test_finished_is_encrypted_and_authenticated(suite: str) -> None:
     found, suite_record = recorded(suite), RECORDS[suite]
     sent, received, authenticated, record = suite_record.finished()
     finished = found.named("Finished")
@@ -150,7 +150,7 @@ HASH_BYTES = {"sha256": 32, "sha384": 48}
 
 
 @pytest.mark.parametrize("suite", TLS_1_3)
-def test_tls_1_3_ciphers_each_message_and_needs_no_mac_for_records(suite: str) -> None:
+def test_tls_1_3_encrypts_each_message_without_a_record_mac(suite: str) -> None:
     found = recorded(suite)
     cipher, hashing, _ = TLS_1_3[suite]
     for message in found.handshake():
@@ -214,7 +214,7 @@ WTLS_PSEUDO_HEADER = 2 + 1 + 2  # sequence number, record type, length
 
 
 @pytest.mark.parametrize("suite", WTLS)
-def test_wtls_finished(suite: str) -> None:
+def test_wtls_finished_is_encrypted_and_authenticated(suite: str) -> None:
     """content + MAC + padding are enciphered; the MAC covers number, type, length and content."""
     found, parts = recorded(suite), WTLS[suite]
     fragment = WTLS_FINISHED + parts.mac_bytes
@@ -253,7 +253,7 @@ def test_wtls_makes_a_master_secret_and_a_block_of_keys_for_each_direction(suite
 
 
 @pytest.mark.parametrize("suite", [*RECORDS, *TLS_1_3, *WTLS])
-def test_no_symmetric_work_is_without_its_bytes(suite: str) -> None:
+def test_counted_symmetric_operations_have_bytes(suite: str) -> None:
     """Operations recorded with a count have bytes; key set-ups have neither."""
     for one in recorded(suite).operations:
         if one["operation"] in ("cipher", "mac", "prf"):

@@ -59,12 +59,14 @@ def seen(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Callable[[str
 
 
 @pytest.mark.parametrize("suite", EXACT)
-def test_every_byte(suite: str, seen: Callable, peer: Callable[[str], str], cache: Path) -> None:
+def test_messages_and_bytes_match_tshark(
+    suite: str, seen: Callable, peer: Callable[[str], str], cache: Path
+) -> None:
     assert seen(peer("tshark"))[suite] == measured(suite, cache)
 
 
 @pytest.mark.parametrize("suite", VARYING)
-def test_all_but_the_lengths_of_signatures(
+def test_messages_match_tshark_except_signature_lengths(
     suite: str, seen: Callable, peer: Callable[[str], str], cache: Path
 ) -> None:
     theirs, ours = seen(peer("tshark"))[suite], measured(suite, cache)
@@ -77,7 +79,7 @@ def test_all_but_the_lengths_of_signatures(
 
 
 @pytest.mark.parametrize(("software", "issued"), [("openssl", (2, 1)), ("nginx", (2, 1)), ("none", (0, 0))])
-def test_a_capture_of_several_protocols_has_tickets_where_tls13_issues_them(
+def test_capture_has_tickets_only_where_tls13_issues_them(
     software: str, issued: tuple[int, int], peer: Callable[[str], str], tmp_path: Path
 ) -> None:
     tickets = {

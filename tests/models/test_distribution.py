@@ -9,7 +9,7 @@ from shakedown.models import distribution
 from shakedown.models.distribution import Distribution
 
 
-def test_sums_of_many_points_take_few(monkeypatch):
+def test_sums_of_large_distributions_use_few_products(monkeypatch):
     """A sum of distributions of thousands of points each needs fewer than a million products, not twelve."""
     merged = distribution._merged
     sizes = []

@@ -31,13 +31,13 @@ def palm_totals_ms(column: str) -> dict[str, float]:
     }
 
 
-def test_daswanis_figures_4_to_7_to_the_printed_digit():
+def test_daswani_figures_4_to_7_match_to_the_printed_digit():
     ours = palm_totals_ms("palm_vii_new_20mhz_ms")
     for row in table("wtls-palm", "figures_4_to_7_handshake_totals"):
         assert f"{ours[row['figure']]:.1f}" == f"{float(row['total_ms']):.1f}"
 
 
-def test_daswanis_steps_add_up_to_the_same():
+def test_daswani_steps_add_up_to_the_totals():
     steps: dict[str, float] = {}
     for row in table("wtls-palm", "figures_4_to_7_handshake_steps"):
         steps[row["figure"]] = steps.get(row["figure"], 0.0) + float(row["time_ms"])
@@ -56,7 +56,7 @@ def test_an_expanded_ca_key_saves_one_expansion():
     assert f"{expanded / 1e3:.2f}" == "2.22"
 
 
-def test_clock_scaling_misses_daswanis_own_devices():
+def test_clock_scaling_underestimates_the_devices_of_daswani():
     """The report's law gives 1.205 between its devices; they show 1.26 to 1.50."""
     fast, slow = palm("palm_vii_new_20mhz_ms"), palm("palm_vii_old_16_6mhz_ms")
     for name, time in fast.items():
@@ -81,7 +81,7 @@ def csd_traversals_ms() -> list[float]:
     return found
 
 
-def test_the_thesiss_csd_traversal_delay():
+def test_csd_traversal_delay_matches_the_thesis():
     found = csd_traversals_ms()
     assert len(found) == 48
     assert f"{np.mean(found):.1f}" == "391.3"
@@ -97,7 +97,7 @@ PRINTED_WITHOUT_8 = [376.1, 364.1, 397.0, 384.5, 398.4, 367.9, 351.4]
 WITH_8 = [342.9, 332.3, 355.1, 350.3, 366.9, 342.3, 326.1]
 
 
-def test_the_thesiss_gprs_delays_follow_only_without_its_factor_8():
+def test_gprs_delays_match_the_thesis_only_without_the_factor_8():
     rates = table("wtls-nokia7650", "table_4_13_gprs_data_rates")
     pings = table("wtls-nokia7650", "figures_4_25_to_4_31_gprs_average_rtt")
     for as_computed, published in ((True, PRINTED_WITHOUT_8), (False, WITH_8)):
@@ -116,7 +116,7 @@ def test_the_thesiss_gprs_delays_follow_only_without_its_factor_8():
         assert ours == pytest.approx(published, abs=0.11)
 
 
-def test_kuos_byte_law():
+def test_kuo_byte_formulas_match_the_table():
     rows = {row["mechanism"]: row for row in table("tls-psk", "table_4_1_handshake_bytes")}
     for bits in (512, 1024, 2048):
         anonymous = float(rows["dh_anon"][f"bytes_{bits}_bit"])
@@ -125,7 +125,7 @@ def test_kuos_byte_law():
         assert transmission.kuo_dhe_psk_bytes(bits) == psk
 
 
-def test_kuos_crossover_is_where_both_take_as_long():
+def test_kuo_crossover_rate_gives_equal_durations():
     rate = transmission.crossover_rate_bits_per_s(1439, 983, 0.010, 0.035)
     durations = [
         processing + float(transmission.transmission_s(size, rate))
@@ -173,7 +173,7 @@ def server_message_s(ca: str, end: str, *, mutual: bool) -> list[float]:
         ("rsa3072", "rsa2048", False, 19, 1500),
     ],
 )
-def test_the_thesiss_queue_points_are_met_at_rates_of_messages(ca, end, mutual, messages_per_s, published_ms):
+def test_queue_points_match_the_thesis_at_message_rates(ca, end, mutual, messages_per_s, published_ms):
     """The waits agree within 10 %, the accuracy of reading its curves, at rates one to three units lower."""
     times = server_message_s(ca, end, mutual=mutual)
     first, second = processing.queue_moments(times)
@@ -183,7 +183,7 @@ def test_the_thesiss_queue_points_are_met_at_rates_of_messages(ca, end, mutual, 
     assert 1e3 * by_handshakes == pytest.approx(wait_ms)
 
 
-def test_mixed_certificates_square_their_means_as_printed():
+def test_mixed_certificates_use_squared_means_as_printed():
     """Half rsa1024, half rsa2048, mutual, 25 messages/s: 204 ms as printed, 307 with the true moment."""
     times = [server_message_s("rsa3072", end, mutual=True) for end in ("rsa1024", "rsa2048", "rsa3072")]
     shares = [0.5, 0.5, 0.0]
@@ -197,7 +197,7 @@ def test_mixture_shares_must_add_to_one():
         processing.mixture_s([0.5, 0.4], [[1.0], [2.0]])
 
 
-def test_kambourakiss_sums():
+def test_kambourakis_sums_match_the_table():
     rows = {row["statistic"]: row for row in table("aka-ssl", "table_1_ipaq_gprs")}
     average = {key: float(value) / 1e3 for key, value in rows["average"].items() if key != "statistic"}
     assert access.total_setup_s(average["rpt_ms"], average["tht_ms"]) == pytest.approx(10.907, abs=1e-3)
@@ -208,5 +208,5 @@ def test_kambourakiss_sums():
     assert access.resumption_gain(9.48, 2.1) == pytest.approx(0.778, abs=1e-3)
 
 
-def test_shins_shares():
+def test_shin_share_without_network_matches_the_paper():
     assert access.share_without_network(9.36, 50.6, 37.6) == pytest.approx(0.72)

@@ -26,13 +26,13 @@ def percentile_s(wait: waiting.Wait, percentile: float) -> float:
     return float(np.interp(target, wait.cdf, wait.step_s * np.arange(len(wait.cdf))))
 
 
-def test_mg1_at_its_textbook_points():
+def test_mg1_matches_textbook_values():
     assert queueing.mg1_wait_s(0.8, 1.0, 1.0) == pytest.approx(2.0)  # fixed service
     assert queueing.mg1_wait_s(0.8, 1.0, 2.0) == pytest.approx(4.0)  # exponential service
     assert queueing.mm1_wait_s(0.8, 1.0) == pytest.approx(4.0)
 
 
-def test_mdc_is_crommelins():
+def test_mdc_matches_published_tables():
     """W/X for M/D/2 and M/D/4 at load 0.8 against a simulation of 200 million customers' published tables."""
     assert queueing.mdc_wait_s(0.8, 1.0, 1) == pytest.approx(2.0)
     assert queueing.mdc_wait_s(1.6, 1.0, 2) == pytest.approx(0.9033, abs=1e-4)
@@ -51,7 +51,7 @@ def crommelins_wait(load: float, count: int) -> float:
 
 @pytest.mark.parametrize("count", [1, 2, 3, 10, 100, 1000])
 @pytest.mark.parametrize("load", [0.5, 0.7])
-def test_mdc_is_crommelins_roots(load, count):
+def test_mdc_matches_crommelin_roots(load, count):
     """The roots' sum is about c, so its absolute error is about 1e-15 c."""
     exact = crommelins_wait(load, count)
     assert queueing.mdc_wait_s(count * load, 1.0, count) == pytest.approx(exact, rel=1e-12, abs=1e-15 * count)
@@ -79,7 +79,7 @@ def test_mdc_and_erlang_are_exact_for_many_workers(count, spare):
 
 @pytest.mark.parametrize("count", [1, 30, 1000, 100_000])
 @pytest.mark.parametrize("idle", [1e-4, 1e-6, 1e-8])
-def test_mdc_tends_to_brownian_motion_at_saturation(count, idle):
+def test_mdc_approaches_the_brownian_limit_at_saturation(count, idle):
     """The mean of a Gaussian walk's maximum: c W/X = 1 / (2 (1-ρ)) + ζ(1/2) √(c/2π) + c (1-ρ) / 4 + …
 
     (J. Chang, Y. Peres, "Ladder heights, Gaussian random walks and the Riemann zeta function", 1997.)
@@ -90,13 +90,13 @@ def test_mdc_tends_to_brownian_motion_at_saturation(count, idle):
     assert count * wait == pytest.approx(walk, abs=1.0 + 2e-15 / idle**2)
 
 
-def test_waits_and_blocking_that_no_number_can_hold_are_zero():
+def test_waits_and_blocking_that_underflow_are_zero():
     assert queueing.mdc_wait_s(1.0, 1.0, 100_000) == 0.0
     assert queueing.erlang_b([0.0, 1.0], 100_000).tolist() == [0.0, 0.0]
     assert queueing.erlang_b(0.0, 1) == 0.0
 
 
-def test_erlangs_formulas():
+def test_erlang_formulas_match_known_values():
     assert queueing.erlang_b(10.0, 10) == pytest.approx(0.21458, abs=1e-5)
     assert queueing.delay_probability(2.0, 1.0, 3) == pytest.approx(4.0 / 9.0)
     assert queueing.mmc_wait_s(2.0, 1.0, 3) == pytest.approx(4.0 / 9.0)
@@ -104,7 +104,7 @@ def test_erlangs_formulas():
 
 @given(services, loads, st.floats(0.0, 1.4), workers)
 @example(1.0, 0.010031655683036576, 1.25, 8)  # its waits are as small as rounding
-def test_more_load_never_waits_less(service, load, variation, count):
+def test_wait_never_decreases_with_load(service, load, variation, count):
     rates = np.linspace(0.01, load, 8) * count / service
     waits = queueing.mgc_wait_s(rates, service, variation * service, count)
     assert np.all(np.diff(waits) >= -1e-12 * service)
@@ -120,7 +120,7 @@ def test_at_full_load_there_is_no_steady_state(service, load, variation, count):
 
 
 @given(services, loads)
-def test_mgc_is_exact_where_theory_is(service, load):
+def test_mgc_is_exact_for_exponential_and_fixed_service(service, load):
     rate = load / service
     assert queueing.mgc_wait_s(rate, service, service, 1) == pytest.approx(queueing.mm1_wait_s(rate, service))
     assert queueing.mgc_wait_s(rate, service, 0.0, 1) == pytest.approx(queueing.mm1_wait_s(rate, service) / 2)
@@ -130,7 +130,7 @@ def test_mgc_is_exact_where_theory_is(service, load):
 
 
 @given(st.lists(services, min_size=1, max_size=6), st.floats(0.05, 0.95))
-def test_per_message_and_per_handshake_forms(times, load):
+def test_message_wait_is_never_less_than_handshake_wait(times, load):
     """One message per handshake: the same wait. Several: at least as much in total, and the same if equal."""
     rate = load / sum(times)
     by_message = len(times) * queueing.message_wait_s(rate, times)
@@ -141,7 +141,7 @@ def test_per_message_and_per_handshake_forms(times, load):
 
 
 @pytest.mark.parametrize("load", [0.1, 0.5, 0.8, 0.95])
-def test_the_distribution_of_the_wait_is_the_exponential_queues(load):
+def test_wait_distribution_matches_mm1(load):
     wait = waiting.mg1_wait(load, waiting.spread_service(1.0, 1.0, 2000))
     assert wait is not None
     for at in (0.0, 1.0, 5.0):
@@ -159,14 +159,14 @@ def erlangs_fixed_service_cdf(at: float, load: float) -> float:
 
 @pytest.mark.parametrize("load", [0.3, 0.8])
 @pytest.mark.parametrize("at", [0.5, 2.0, 5.0, 8.5])
-def test_the_distribution_of_the_wait_is_erlangs_for_fixed_service(load, at):
+def test_wait_distribution_matches_erlang_for_fixed_service(load, at):
     wait = waiting.mg1_wait(load, waiting.spread_service(1.0, 0.0))
     assert wait is not None
     assert float(wait.probability_within(at)) == pytest.approx(erlangs_fixed_service_cdf(at, load), abs=1e-3)
 
 
 @given(services, loads, st.floats(0.0, 1.8), workers)
-def test_the_distributions_mean_is_the_mean_wait(service, load, variation, count):
+def test_mean_of_the_wait_distribution_is_the_mean_wait(service, load, variation, count):
     kind = waiting.spread_service(service, variation * service, 64)
     rate = load * count / service
     wait = waiting.mgc_wait(rate, kind, count)
@@ -178,7 +178,7 @@ def test_the_distributions_mean_is_the_mean_wait(service, load, variation, count
 
 
 @given(services, st.floats(0.0, 2.5))
-def test_a_spread_service_has_the_moments_asked_for(mean, variation):
+def test_spread_service_has_the_given_moments(mean, variation):
     kind = waiting.spread_service(mean, variation * mean)
     assert kind.mean_s == pytest.approx(mean, rel=1e-3)
     assert kind.sd_s == pytest.approx(variation * mean, rel=0.02, abs=1e-8 * mean)
@@ -194,9 +194,7 @@ def test_percentiles_grow_with_the_share():
 
 
 @given(services, st.floats(0.0, 1.5), workers, st.floats(0.05, 20.0), st.sampled_from([None, 50.0, 99.0]))
-def test_the_highest_rate_keeps_the_promise_and_a_higher_one_does_not(
-    mean, variation, count, slack, percentile
-):
+def test_highest_rate_meets_the_limit_and_a_higher_one_does_not(mean, variation, count, slack, percentile):
     kind = waiting.spread_service(mean, variation * mean, 64)
     within, unloaded = mean + slack * mean, mean
     rate = handshake.highest_rate_per_s(within, Distribution.exactly(unloaded), kind, count, percentile)
@@ -213,7 +211,7 @@ def test_the_highest_rate_keeps_the_promise_and_a_higher_one_does_not(
     assert math.isnan(beyond) or beyond > -1e-6 * mean
 
 
-def test_an_impossible_promise_allows_no_rate():
+def test_unreachable_limit_gives_rate_zero():
     late = Distribution.exactly(1.0)
     assert handshake.highest_rate_per_s(0.5, late, waiting.spread_service(0.1, 0.0)) == 0.0
     spread = Distribution.normal(1.0, 0.1)

@@ -61,7 +61,7 @@ class Shifted(ciw.dists.Distribution):
 
 @pytest.mark.parametrize("workers", [1, 3])
 @pytest.mark.parametrize("kind", ["fixed", "exponential", "shifted"])
-def test_waits_are_ciws(kind, workers):
+def test_waits_match_ciw_simulations(kind, workers):
     service, sd_s = SERVICES[kind]
     rate = 0.7 * workers
     runs = simulated(rate, service or Shifted(), workers)

@@ -10,7 +10,7 @@ from runs import python
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="threads are counted in /proc")
-def test_a_prediction_starts_no_thread_and_loads_what_it_needs():
+def test_prediction_starts_no_thread_and_loads_only_needed_modules():
     """Numpy's masked arrays and linear algebra's threads take time to start; no prediction uses them."""
     words = ["predict", "tls1.3/x25519/p256", "--device", "cortex-m4", "--bearer", "nb-iot", "--json"]
     code = (

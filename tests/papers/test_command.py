@@ -13,7 +13,7 @@ from shakedown.papers import DEFAULT_REPEAT
 from shakedown.papers.replication import FORMAT
 
 
-def test_json_is_all_that_goes_to_standard_output(shakedown):
+def test_only_json_goes_to_standard_output(shakedown):
     done = shakedown("reproduce", "wtls-palm", "--no-measure", "--json")
     rows = json.loads(done.stdout)
     assert done.returncode == 0
@@ -22,14 +22,14 @@ def test_json_is_all_that_goes_to_standard_output(shakedown):
     assert any(row["verdict"] == "differs" for row in rows)
 
 
-def test_one_paper_is_measured_here(shakedown):
+def test_reproduce_measures_one_paper(shakedown):
     done = shakedown("reproduce", "ssl-pda", "--repeat", "2", "--json")
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)
     assert [row for row in rows if row["kind"] == "measured" and row["replication"] is not None]
 
 
-def test_people_see_claims_differences_and_a_summary(shakedown):
+def test_text_output_has_claims_differences_and_a_summary(shakedown):
     done = shakedown("reproduce", "wtls-palm", "--measured", DOCUMENTED / "measured.jsonl")
     assert done.returncode == 0
     for words in ("wp-001", "what differs, and why", "figures drawn"):
@@ -47,7 +47,7 @@ def test_people_see_claims_differences_and_a_summary(shakedown):
         ([], "PAPER"),
     ],
 )
-def test_wrong_input_is_one_clear_line(shakedown, tmp_path, arguments, words):
+def test_wrong_input_is_reported_in_one_line(shakedown, tmp_path, arguments, words):
     done = shakedown("reproduce", *arguments, cwd=tmp_path)
     assert done.returncode == 2
     assert done.stdout == ""
@@ -56,7 +56,7 @@ def test_wrong_input_is_one_clear_line(shakedown, tmp_path, arguments, words):
     assert words in line
 
 
-def test_a_folder_that_cannot_be_made_is_one_clear_line(shakedown, tmp_path):
+def test_folder_that_cannot_be_created_is_reported_in_one_line(shakedown, tmp_path):
     (tmp_path / "file").write_text("")
     done = shakedown("reproduce", "wtls-palm", "--no-measure", "--out", tmp_path / "file" / "out")
     assert done.returncode == 2
@@ -64,7 +64,7 @@ def test_a_folder_that_cannot_be_made_is_one_clear_line(shakedown, tmp_path):
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_what_is_there_is_replaced_only_when_asked(shakedown, tmp_path):
+def test_existing_files_are_replaced_only_with_force(shakedown, tmp_path):
     """Without --force existing files stay; with it, the targets of symbolic links still do."""
     for name in ("aka-ssl.md", "rows.csv", "measured.jsonl"):
         out = tmp_path / name
@@ -95,7 +95,7 @@ def test_what_is_there_is_replaced_only_when_asked(shakedown, tmp_path):
         ("9" * 5000, "digits"),
     ],
 )
-def test_measured_figures_are_bounded(shakedown, tmp_path, text, words):
+def test_excessive_measured_figures_are_refused(shakedown, tmp_path, text, words):
     path = tmp_path / "measured.jsonl"
     path.write_text(text)
     done = shakedown("reproduce", "aka-ssl", "--measured", path)
@@ -103,7 +103,7 @@ def test_measured_figures_are_bounded(shakedown, tmp_path, text, words):
     assert words in done.stderr
 
 
-def test_measured_figures_without_an_end_are_refused(shakedown):
+def test_endless_file_of_measured_figures_is_refused(shakedown):
     """Reading an endless file would take all memory."""
     done = shakedown("reproduce", "aka-ssl", "--measured", "/dev/zero")
     assert (done.returncode, done.stdout) == (2, "")
@@ -120,7 +120,7 @@ def test_only_a_failure_of_the_program_is_status_1(fake, monkeypatch):
     assert exit_status(["reproduce", "wtls-palm", "--no-measure"]) == 1
 
 
-def test_from_python_handshakes_are_repeated_as_often_as_on_the_command_line(monkeypatch):
+def test_python_and_command_have_the_same_default_repeat(monkeypatch):
     asked: list[int] = []
     monkeypatch.setattr("shakedown.papers.reproduce", lambda *_, repeat, **__: asked.append(repeat))
     papers.reproduce("tls-psk")

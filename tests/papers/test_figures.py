@@ -24,7 +24,7 @@ def test_every_figure_is_there_and_drawn_once(documented, slug):
     assert [one.number for one in drawings if one.waits_for] == []
 
 
-def test_without_measuring_figures_wait_and_say_for_what(modelled):
+def test_without_measurements_figures_name_what_they_need(modelled):
     waiting = {
         (slug, one.number): one for slug, all in modelled.items() for one in all.drawings() if one.waits_for
     }
@@ -37,7 +37,7 @@ def test_without_measuring_figures_wait_and_say_for_what(modelled):
 
 
 @pytest.mark.parametrize("number", ["4.1", "4.10", "4.16", "4.29", "4.39", "4.45"])
-def test_a_figure_is_the_same_each_time_and_has_axes_with_units(documented, number):
+def test_figure_is_reproducible_and_has_axes_with_units(documented, number):
     (one,) = [one for one in documented["wtls-nokia7650"].drawings() if one.number == number]
     svg = one.figure().svg
     assert svg == one.figure().svg
@@ -48,7 +48,7 @@ def test_a_figure_is_the_same_each_time_and_has_axes_with_units(documented, numb
     assert any(unit in words for unit in (" in ms", " in s", " in %"))
 
 
-def test_all_definitions_hold_their_data(documented):
+def test_every_figure_has_data_and_complete_csv(documented):
     for all in documented.values():
         for one in all.drawings():
             assert one.data, one.number
@@ -56,7 +56,7 @@ def test_all_definitions_hold_their_data(documented):
             assert len(one.figure().csv.splitlines()) == len(one.data) + 1
 
 
-def test_series_that_were_never_published_say_so(documented):
+def test_unpublished_series_are_labelled(documented):
     numbers = {f"4.{number}" for number in range(25, 39)}
     for one in documented["wtls-nokia7650"].drawings():
         if one.number in numbers:

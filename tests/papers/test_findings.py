@@ -17,7 +17,7 @@ def row(modelled, slug, claim):
     ("figure", "total"),
     [("4", 2471.6), ("5a", 1220), ("5b", 2104), ("6", 2614), ("7a", 22954), ("7b", 23838)],
 )
-def test_daswanis_sums_return_to_the_digit(modelled, figure, total):
+def test_daswani_totals_are_reproduced_exactly(modelled, figure, total):
     (found,) = [one for one in modelled["wtls-palm"].rows if one.item == f"figure {figure}, total"]
     assert (found.published, found.replication, found.difference, found.verdict) == (
         total,
@@ -27,21 +27,21 @@ def test_daswanis_sums_return_to_the_digit(modelled, figure, total):
     )
 
 
-def test_daswanis_two_wrong_ratios(modelled):
+def test_daswani_wrong_ratios_differ(modelled):
     assert row(modelled, "wtls-palm", "wp-013").replication == pytest.approx(22954 / 2614, abs=1e-6)
     assert row(modelled, "wtls-palm", "wp-016").replication == pytest.approx(23838 / 2359.2, abs=1e-6)
     for claim in ("wp-002", "wp-013", "wp-016", "wp-019"):
         assert row(modelled, "wtls-palm", claim).verdict == "differs"
 
 
-def test_daswanis_bounds_look_at_every_device(modelled):
+def test_daswani_bounds_are_checked_on_every_device(modelled):
     least, words = row(modelled, "wtls-palm", "wp-001"), row(modelled, "wtls-palm", "wp-022")
     assert (least.replication, least.verdict) == (pytest.approx(2.026, abs=0.001), "agrees")
     assert all(device in least.reason for device in ("20 MHz", "Palm V, ", "old"))
     assert (words.replication, words.verdict) == ("2.28 and 7.98", "agrees")
 
 
-def test_the_traversal_delay_and_its_deviation(modelled):
+def test_traversal_delay_and_its_deviation_agree(modelled):
     mean, deviation = (row(modelled, "wtls-nokia7650", claim) for claim in ("wn-057", "wn-058"))
     assert mean.replication == pytest.approx(391.30, abs=0.005)
     assert deviation.replication == pytest.approx(90.01, abs=0.005)
@@ -60,7 +60,7 @@ def test_the_traversal_delay_and_its_deviation(modelled):
         ("12 AM", 326.1, 351.4),
     ],
 )
-def test_gprs_means_with_and_without_the_factor_8(modelled, slot, with_8, without_8):
+def test_gprs_means_agree_only_without_the_factor_8(modelled, slot, with_8, without_8):
     rows = {
         one.item: one for one in modelled["wtls-nokia7650"].cells() if one.quantity.startswith("mean GPRS")
     }
@@ -82,7 +82,7 @@ MET_AT = {
 }
 
 
-def test_published_queue_points_lie_right_of_the_curve(modelled):
+def test_published_queue_points_have_higher_rates_than_the_model(modelled):
     found = {point.claim_id: point for point in points(Thesis(modelled["wtls-nokia7650"].data))}
     assert set(found) == set(MET_AT)
     for claim, (low, high) in MET_AT.items():
@@ -92,7 +92,7 @@ def test_published_queue_points_lie_right_of_the_curve(modelled):
         assert row(modelled, "wtls-nokia7650", claim).verdict == "differs"
 
 
-def test_seventy_two_requests_are_thirteen_to_seventeen_handshakes(modelled):
+def test_capacity_of_72_requests_is_13_to_17_handshakes(modelled):
     found = {point.claim_id: point for point in points(Thesis(modelled["wtls-nokia7650"].data))}
     low, high = found["wn-043"].capacities_per_s()
     assert 13 <= low < high <= 17.2
@@ -112,7 +112,7 @@ def test_two_printed_rates_have_no_steady_state(modelled):
         assert load in found.reason
 
 
-def test_half_and_half_is_mixed_before_squaring(modelled):
+def test_certificate_mixture_is_averaged_before_squaring(modelled):
     thesis = Thesis(modelled["wtls-nokia7650"].data)
     cases = [thesis.case("rsa3072/rsa1024"), thesis.case("rsa3072/rsa2048")]
     printed = queue(thesis, "mutual", cases, (0.5, 0.5))
@@ -127,7 +127,7 @@ def test_all_handshake_sizes_follow_from_keys_and_signatures(modelled):
     assert all(one.difference == 0 for one in sizes)
 
 
-def test_the_thesis_slips_differ_and_its_tables_agree(modelled):
+def test_errors_of_the_thesis_differ_and_its_tables_agree(modelled):
     claims = modelled["wtls-nokia7650"].claims()
     differing = {claim for claim, one in claims.items() if one.verdict == "differs"}
     assert {
@@ -163,7 +163,7 @@ def test_the_transmission_model_does_not_fit_its_data(modelled):
     assert means == pytest.approx([474, 371, 225], abs=1)
 
 
-def test_kuos_byte_law_and_orders(modelled):
+def test_kuo_byte_formulas_and_orders_agree(modelled):
     cells = modelled["tls-psk"].cells()
     law = [one for one in cells if one.item in ("table 4.1, DH_anon", "table 4.1, DHE_PSK")]
     assert len(law) == 6
@@ -176,7 +176,7 @@ def test_kuos_byte_law_and_orders(modelled):
     assert "RSA server 1151 / 115.1 / 11.51" in at_rates
 
 
-def test_shins_shares(modelled):
+def test_shin_shares_are_reproduced(modelled):
     claims = modelled["ssl-pda"].claims()
     assert claims["sp-025"].replication == pytest.approx(4.89 / 50.6)
     assert claims["sp-026"].replication == pytest.approx(4.18 / (0.31 * 50.6))
@@ -187,7 +187,7 @@ def test_shins_shares(modelled):
         assert claims[claim].verdict == "agrees"
 
 
-def test_kambourakis_sums(modelled):
+def test_kambourakis_sums_agree(modelled):
     claims = modelled["aka-ssl"].claims()
     sums = {
         "ak-007": 10907,
@@ -218,14 +218,12 @@ UNBOUNDED = {"wtls-nokia7650": ("wn-069",), "tls-psk": ("tp-024",), "aka-ssl": (
 
 
 @pytest.mark.parametrize(("slug", "claims"), [*INPUTS.items(), *TWO_MACHINES.items(), *UNBOUNDED.items()])
-def test_inputs_machines_that_nobody_has_and_statements_without_a_bound_decide_nothing(
-    documented, slug, claims
-):
+def test_untestable_claims_are_not_decided(documented, slug, claims):
     for claim in claims:
         assert row(documented, slug, claim).verdict == "cannot be tested"
 
 
-def test_nearly_equal_for_all_suites_looks_at_each(modelled):
+def test_nearly_equal_is_checked_for_each_suite(modelled):
     found = row(modelled, "wtls-nokia7650", "wn-093")
     assert (found.replication, found.verdict) == ("0.86152..1.3387", "differs")
 
@@ -237,19 +235,19 @@ def test_limits_count_messages_as_the_curves_do(modelled):
     assert row(modelled, "wtls-nokia7650", "wn-091").replication == pytest.approx(5.747, abs=0.001)
 
 
-def test_practical_limits_are_read_at_the_waits_that_are_printed_beside_them(modelled):
+def test_practical_limits_are_read_at_the_printed_waits(modelled):
     for claim in ("wn-049", "wn-078"):
         found = row(modelled, "wtls-nokia7650", claim)
         assert found.verdict == "agrees"
         assert "waits of 146 to 160 ms" in found.reason
 
 
-def test_resumption_counts_messages_as_the_paper_counts_its_ten(modelled):
+def test_resumption_messages_are_counted_as_in_the_paper(modelled):
     found = row(modelled, "aka-ssl", "ak-015")
     assert (found.replication, found.verdict) == (pytest.approx(3 * 1391), "differs")
 
 
-def test_what_is_stated_is_tested(modelled, documented):
+def test_stated_shares_and_lower_bounds_are_tested(modelled, documented):
     """Covers two steps' shares together, the share of public-key work, and a lower bound."""
     assert row(modelled, "ssl-pda", "sp-010").verdict == "agrees"
     share = row(documented, "tls-psk", "tp-001").replication

@@ -54,7 +54,7 @@ def test_a_modern_rerun_that_differs_has_figures_to_check(documented):
 
 
 @pytest.mark.parametrize("slug", papers.MODULES)
-def test_every_picture_and_every_claim_of_a_page_is_there(documented, slug):
+def test_page_has_every_figure_and_every_claim(documented, slug):
     text = page(documented[slug])
     pictures = re.findall(r"\]\((figures/[^)]+)\)", text)
     assert len(pictures) == len(documented[slug].drawings())
@@ -65,11 +65,11 @@ def test_every_picture_and_every_claim_of_a_page_is_there(documented, slug):
 
 
 @pytest.mark.parametrize("slug", papers.MODULES)
-def test_a_page_is_written_without_measuring_too(modelled, slug):
+def test_page_is_written_without_measurements(modelled, slug):
     assert "not measured" in page(modelled[slug]).lower() or slug == "aka-ssl"
 
 
-def test_a_folder_holds_everything(modelled, tmp_path):
+def test_output_folder_has_pages_figures_and_rows(modelled, tmp_path):
     write([modelled["aka-ssl"]], tmp_path / "out")
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {"aka-ssl.md", "figures", "rows.json", "rows.csv", "measured.jsonl"}

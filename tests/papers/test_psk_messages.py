@@ -28,7 +28,9 @@ def replication() -> measuring.Replication:
 
 
 @pytest.mark.parametrize("mechanism", messages.MECHANISMS)
-def test_our_messages_are_their_fields(replication: measuring.Replication, mechanism: str) -> None:
+def test_replicated_bytes_are_the_sum_of_the_fields(
+    replication: measuring.Replication, mechanism: str
+) -> None:
     parts = messages.replicated_parts(replication, mechanism)
     assert parts.total == replication.costs[suite(mechanism, messages.KEY_BITS)].size_bytes
     assert parts.names == NAMES[mechanism], "an identity and no hint; a field too many would show here"
@@ -37,20 +39,20 @@ def test_our_messages_are_their_fields(replication: measuring.Replication, mecha
 
 @pytest.mark.parametrize("mechanism", messages.MECHANISMS)
 @pytest.mark.parametrize("hint", [True, False])
-def test_the_parts_of_a_printed_total_are_the_total(mechanism: str, hint: bool) -> None:
+def test_parts_of_a_printed_total_add_up(mechanism: str, hint: bool) -> None:
     parts = messages.printed_parts(DATA, mechanism, hint=hint)
     assert parts.total == size_bytes(DATA, mechanism, messages.KEY_BITS)
     assert parts.others == 500
 
 
-def test_plain_psk_had_a_hint_and_lacks_four_bytes() -> None:
+def test_printed_plain_psk_has_a_hint_and_lacks_four_bytes() -> None:
     both = messages.printed_parts(DATA, "dhe_psk").names
     assert both == 72 - 4
     assert messages.printed_parts(DATA, "plain_psk", hint=False).names > both
     assert both - messages.printed_parts(DATA, "plain_psk").names == 4
 
 
-def test_from_our_plain_psk_to_the_printed_one(replication: measuring.Replication) -> None:
+def test_printed_plain_psk_is_replicated_plus_explained_parts(replication: measuring.Replication) -> None:
     """317 + 209 that nothing explains + a message for the hint + longer names = 586."""
     ours = messages.replicated_parts(replication, "plain_psk")
     printed = messages.printed_parts(DATA, "plain_psk")
@@ -59,7 +61,7 @@ def test_from_our_plain_psk_to_the_printed_one(replication: measuring.Replicatio
     assert ours.total + unexplained + printed.server_fields + (printed.names - ours.names) == printed.total
 
 
-def test_what_is_newer_than_the_report_in_our_messages(tmp_path: Path) -> None:
+def test_extensions_newer_than_the_report_are_known(tmp_path: Path) -> None:
     capture = tmp_path / "one.pcap"
     in_memory.capture(["tls1.0/psk"], capture)
     raw = of_capture(capture)
@@ -78,5 +80,5 @@ def test_what_is_newer_than_the_report_in_our_messages(tmp_path: Path) -> None:
     assert extensions + 2 + sum(one.bytes - (5 + 48) for one in finished) == messages.NEWER_BYTES
 
 
-def test_the_page_says_so_without_measuring_too() -> None:
+def test_page_states_that_nothing_was_measured() -> None:
     assert "not measured" in messages.words(DATA, measuring.Replication())["bytes_table"]

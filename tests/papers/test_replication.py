@@ -20,13 +20,13 @@ def known() -> replication.Replication:
     return replication.load(DOCUMENTED / MEASURED)
 
 
-def test_what_is_saved_is_read_back(known, tmp_path):
+def test_saved_replication_is_read_back_unchanged(known, tmp_path):
     replication.save(known, tmp_path / "again.jsonl")
     assert replication.load(tmp_path / "again.jsonl") == known
     assert (tmp_path / "again.jsonl").read_bytes() == (DOCUMENTED / MEASURED).read_bytes()
 
 
-def test_the_record_holds_every_suite_of_every_paper(known):
+def test_replication_contains_every_suite_of_every_paper(known):
     from shakedown import papers
 
     wanted = {suite for name in papers.MODULES for suite in papers.find(name).suites}
@@ -47,7 +47,7 @@ def test_messages_add_up_to_the_bytes(known):
         assert len(cost.flight_bytes()) == cost.flights
 
 
-def test_the_least_of_each_part_counts_and_the_parts_make_up_the_side():
+def test_side_is_the_sum_of_the_minimum_of_each_part():
     measured = real.measurement()
     cost = replication.summarise(measured)
     for operation in measured.operations:
@@ -73,7 +73,7 @@ def test_the_least_of_each_part_counts_and_the_parts_make_up_the_side():
         assert cost.us(side) <= measured.handshake.of(side).min + 0.1
 
 
-def test_a_primitive_costs_the_same_in_every_suite_that_uses_it_alike():
+def test_primitive_costs_the_same_in_suites_with_the_same_use():
     first = replication.summarise(real.measurement())
     slower = dataclasses.replace(
         first,
@@ -92,7 +92,7 @@ def test_a_primitive_costs_the_same_in_every_suite_that_uses_it_alike():
         assert whole.costs["wtls/other"].us(side) == pytest.approx(first.us(side) + 5.0 * public, abs=0.01)
 
 
-def test_the_whole_is_made_of_the_least_of_each_part():
+def test_summary_of_rounds_uses_the_minimum_of_each_part():
     first = replication.summarise(real.measurement())
 
     def one_round(made_us: float, outside_us: float) -> replication.Replication:
@@ -111,7 +111,7 @@ def test_the_whole_is_made_of_the_least_of_each_part():
     assert whole.message_us("client", 0) == 10.0
 
 
-def test_rounds_are_kept_as_they_come_and_none_begins_that_would_end_too_late(fake):
+def test_rounds_are_stored_and_stop_before_the_time_limit(fake):
     seen: list[int] = []
     found = replication.measure(
         ["tls1.2/psk"], 20, rounds=4, on_round=lambda so_far: seen.append(len(so_far.rounds))
@@ -135,13 +135,13 @@ def test_a_suite_that_cannot_run_is_missing_with_its_reason(fake):
 @pytest.mark.parametrize(
     "text", ["", "{}", '{"format": "other"}', "not json", '{"format": "shakedown papers, measured"}']
 )
-def test_another_file_is_refused_in_one_line(tmp_path, text):
+def test_file_of_another_kind_is_refused(tmp_path, text):
     (tmp_path / "x.jsonl").write_text(text)
     with pytest.raises(InputError, match=r"x\.jsonl"):
         replication.load(tmp_path / "x.jsonl")
 
 
-def test_costs_are_values(known):
+def test_costs_are_immutable(known):
     one = next(iter(known.costs.values()))
     with pytest.raises(dataclasses.FrozenInstanceError):
         one.client_us = 0.0

@@ -63,7 +63,7 @@ def result_cells(slug: str) -> Counter[float]:
 
 
 @pytest.mark.parametrize("slug", papers.MODULES)
-def test_every_claim_has_one_row_and_every_row_of_a_claim_is_modelled_or_says_why_not(modelled, slug):
+def test_every_claim_has_one_row_modelled_or_with_a_reason(modelled, slug):
     one = modelled[slug]
     with (DATA / slug / "claims.csv").open(newline="") as file:
         expected = [row["id"] for row in csv.DictReader(file)]
@@ -79,14 +79,14 @@ def test_every_numeric_cell_of_a_result_table_has_a_row(modelled, slug):
     assert not missing
 
 
-def test_there_are_as_many_cells_as_the_tables_hold(modelled):
+def test_number_of_cells_matches_the_tables(modelled):
     extra = ("queue point", "table 4.14 without")
     for slug, one in modelled.items():
         plain = [row for row in one.cells() if not row.item.startswith(extra)]
         assert len(plain) == result_cells(slug).total(), slug
 
 
-def test_rows_have_exactly_the_promised_fields_and_values(documented):
+def test_rows_have_exactly_the_documented_fields_and_values(documented):
     for one in documented.values():
         for row in one.rows:
             fields = row.__struct_fields__
@@ -100,7 +100,7 @@ def test_rows_have_exactly_the_promised_fields_and_values(documented):
                 assert row.difference is None
 
 
-def test_what_was_not_measured_cannot_be_tested_and_says_so(modelled):
+def test_unmeasured_rows_cannot_be_tested_and_have_a_reason(modelled):
     for one in modelled.values():
         for row in one.modern_rerun():
             assert (row.verdict, row.replication, row.kind, row.claim_id) == (
@@ -112,7 +112,7 @@ def test_what_was_not_measured_cannot_be_tested_and_says_so(modelled):
             assert row.reason.startswith("cannot be tested yet: ")
 
 
-def test_measuring_changes_no_verdict_that_the_papers_inputs_decide(modelled, documented):
+def test_measuring_does_not_change_modelled_verdicts(modelled, documented):
     for slug, one in modelled.items():
         for claim, row in one.claims().items():
             if row.kind == "modelled":
@@ -136,5 +136,5 @@ def test_measured_verdicts_are_reached_wherever_suites_ran(documented):
     assert untested == []
 
 
-def test_data_are_found_beside_the_package():
+def test_every_paper_has_a_data_folder():
     assert {path.name for path in Path(DATA).iterdir() if path.is_dir()} == set(papers.MODULES)

@@ -45,7 +45,7 @@ def printed_order(column: str) -> list[tuple[str, str]]:
 
 
 @each_case
-def test_messages_come_in_the_printed_order(measured: dict[str, Measurement], case: Any, how: str) -> None:
+def test_messages_have_the_printed_order(measured: dict[str, Measurement], case: Any, how: str) -> None:
     column = f"sent_{how}_{'rsa' if case.family == 'rsa' else 'ecdh'}"
     found = measured[case.suite(how)].messages
     assert [(one.sender, one.name) for one in found] == printed_order(column)
@@ -60,7 +60,9 @@ def test_messages_come_in_the_printed_order(measured: dict[str, Measurement], ca
         ("ecc", "serverauth", 11, {"CertificateVerify"}),
     ],
 )
-def test_the_printed_orders_are_these(family: str, how: Any, count: int, missing: set[str]) -> None:
+def test_printed_orders_lack_the_expected_messages(
+    family: str, how: Any, count: int, missing: set[str]
+) -> None:
     order = messages.order(THESIS.data, Kind(family, how))
     assert len(order) == count
     everything = {name for _, name in messages.order(THESIS.data, Kind("rsa", "mutual"))}
@@ -84,7 +86,7 @@ def encoding_bytes(kind: Kind, message: sizes.Message) -> int:
 
 
 @each_case
-def test_every_message_is_its_encoding_and_its_numbers(
+def test_message_bytes_are_encoding_plus_numbers(
     measured: dict[str, Measurement], case: Any, how: Any
 ) -> None:
     kind = Kind(case.family, how)
@@ -94,7 +96,7 @@ def test_every_message_is_its_encoding_and_its_numbers(
         assert one.bytes == encoding_bytes(kind, message) + numbers.replicated_bytes, message
 
 
-def test_the_fields_are_what_travels(tmp_path: Path) -> None:
+def test_message_fields_match_the_captured_bytes(tmp_path: Path) -> None:
     """The decoder that was written from the specification reads the fields."""
     in_memory.capture(["wtls/ecdh_ecdsa/160p/mutual"], tmp_path / "one.pcap")
     ((_, datagrams),) = read(tmp_path / "one.pcap").items()
@@ -116,12 +118,14 @@ def test_the_fields_are_what_travels(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("curve", "size"), [("163r", 104), ("256p", 172), ("283k", 164), ("283r", 164)])
-def test_a_curve_without_a_number_is_as_long_as_its_parameters(curve: str, size: int) -> None:
+def test_explicit_curve_parameters_have_the_computed_size(curve: str, size: int) -> None:
     """By hand: 256p is 2 + (1 + 33) + 33 + 33 + 1 + 34 + 33 + 2."""
     assert messages.parameter_set_bytes(curve) == size
 
 
-def test_the_papers_total_and_the_explained_parts_are_our_total(replication: measuring.Replication) -> None:
+def test_printed_total_plus_explained_parts_is_the_replicated_total(
+    replication: measuring.Replication,
+) -> None:
     lines = sizes.lines(THESIS, replication)
     assert len(lines) == 48
     for line in lines:
@@ -133,7 +137,7 @@ def test_the_papers_total_and_the_explained_parts_are_our_total(replication: mea
         assert line.residue_bytes == 0
 
 
-def test_the_constants_are_four_and_the_same_for_every_key(replication: measuring.Replication) -> None:
+def test_unexplained_constant_depends_only_on_family_and_mode(replication: measuring.Replication) -> None:
     """The thesis's constants are larger than ours; its totals do not show in which fields."""
     lines = sizes.lines(THESIS, replication)
     found = {(line.case.family, line.authentication): line.constant_bytes for line in lines}
@@ -152,7 +156,7 @@ def test_the_constants_are_four_and_the_same_for_every_key(replication: measurin
         assert all(one == every[0] for one in every)
 
 
-def test_with_numbers_for_all_curves_and_whole_points_our_bytes_grow_as_the_papers(
+def test_bytes_grow_as_in_the_paper_with_its_curve_encoding(
     replication: measuring.Replication,
 ) -> None:
     """Without the bytes that the private numbers of table 3.2 save, our growth is that of table 4.11."""
@@ -171,7 +175,7 @@ def test_with_numbers_for_all_curves_and_whole_points_our_bytes_grow_as_the_pape
         assert {name: size - alike[base.name] for name, size in alike.items()} == printed
 
 
-def test_the_page_says_so_without_measuring_too() -> None:
+def test_page_states_that_nothing_was_measured() -> None:
     words = sizes.words(THESIS.data, measuring.Replication())
     assert "not measured" in words["sizes_table"]
     assert words["explicit_curves"] == "163r 104, 256p 172, 283k 164, 283r 164"
@@ -198,7 +202,7 @@ LEAST_FACTORS = [
 
 
 @pytest.mark.parametrize(("side", "more", "less", "factor"), LEAST_FACTORS)
-def test_times_order_as_in_the_thesis_by_a_factor(side: str, more: str, less: str, factor: float) -> None:
+def test_measured_times_have_the_order_of_the_thesis(side: str, more: str, less: str, factor: float) -> None:
     """Ratios of times on one machine; the thesis's own are in tables 4.1 and 4.2.
 
     Compares minimum times, which other programs affect least; a busier machine needs more rounds.
@@ -213,7 +217,7 @@ def test_times_order_as_in_the_thesis_by_a_factor(side: str, more: str, less: st
 
 
 @pytest.mark.parametrize(("side", "more", "less", "factor"), LEAST_FACTORS)
-def test_the_thesis_orders_them_alike(side: Any, more: str, less: str, factor: float) -> None:
+def test_thesis_times_have_the_expected_order(side: Any, more: str, less: str, factor: float) -> None:
     times = []
     for suite in (more, less):
         keys, how = suite.split("/")[2:]

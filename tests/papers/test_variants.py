@@ -25,19 +25,19 @@ def patterns(known) -> list[Replication]:
     return [shifted(known, pattern) for pattern in range(PATTERNS)]
 
 
-def test_too_few_rounds_have_none(known):
+def test_too_few_rounds_give_no_variants(known):
     few = replication.summary(known.rounds[: MIN_ROUNDS - 1], {})
     assert variants(few) == []
     assert len(variants(replication.summary(known.rounds[:MIN_ROUNDS], {}))) == 2 + PATTERNS
 
 
-def test_halves_are_every_other_round(known):
+def test_half_variants_use_every_other_round(known):
     even, odd = variants(known)[:2]
     assert even.costs == replication.summary(known.rounds[0::2], {}).costs
     assert odd.costs == replication.summary(known.rounds[1::2], {}).costs
 
 
-def test_parts_still_make_up_the_whole(known, patterns):
+def test_parts_of_a_variant_add_up_to_the_side(known, patterns):
     for suite in (RSA, DSS, PSK):
         before = known.costs[suite]
         for one in patterns:
@@ -54,7 +54,7 @@ def test_parts_still_make_up_the_whole(known, patterns):
                 )
 
 
-def test_a_primitive_is_off_alike_in_every_suite(known, patterns):
+def test_variant_scales_a_primitive_equally_in_every_suite(known, patterns):
     for one in patterns:
         factors: dict[tuple[str, str, str], set[float]] = {}
         for suite, cost in known.costs.items():
@@ -67,7 +67,7 @@ def test_a_primitive_is_off_alike_in_every_suite(known, patterns):
         assert {factor for found in factors.values() for factor in found} <= off
 
 
-def test_two_suites_common_work_is_off_both_ways(known, patterns):
+def test_variants_scale_common_work_of_two_suites_in_both_directions(known, patterns):
     ratios = {
         round(
             (one.costs[RSA].class_us("client", "common") / known.costs[RSA].class_us("client", "common"))
@@ -80,7 +80,7 @@ def test_two_suites_common_work_is_off_both_ways(known, patterns):
     assert ratios == {1.0, round(high / low, 4), round(low / high, 4)}
 
 
-def test_classes_are_off_in_every_way(known, patterns):
+def test_variants_cover_every_combination_of_classes(known, patterns):
     before = known.costs[DSS]
     ways = {
         tuple(
@@ -92,7 +92,7 @@ def test_classes_are_off_in_every_way(known, patterns):
     assert len(ways) == 8
 
 
-def test_the_rule_says_how_far():
+def test_rule_text_states_the_deviations():
     assert f"{PRIMITIVE_OFF:.0%}" in RULE
     assert f"{COMMON_OFF:.0%}" in RULE
     assert "{" not in RULE

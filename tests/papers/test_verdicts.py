@@ -29,7 +29,7 @@ def claim(value: str, tolerance: str = "", unit: str = "ms") -> Claim:
         ("376.1/391.3", []),
     ],
 )
-def test_values_are_read_as_written(text, values):
+def test_published_values_are_parsed(text, values):
     assert verdicts.published_values(text) == values
 
 
@@ -44,7 +44,7 @@ def test_values_are_read_as_written(text, values):
         ("exact", 20.0, "20", 0.5),
     ],
 )
-def test_tolerances(tolerance, published, text, allowed):
+def test_tolerances_are_computed_from_the_claim(tolerance, published, text, allowed):
     assert verdicts.allowance(tolerance, published, text) == pytest.approx(allowed)
 
 
@@ -63,23 +63,23 @@ def test_a_figure_may_lie_anywhere_in_a_published_range(replication, verdict, di
     assert (found.verdict, found.difference) == (verdict, difference)
 
 
-def test_both_ends_of_a_range_count():
+def test_both_ends_of_a_range_must_agree():
     assert verdicts.spans([(65.3, 87.7)], "why")(claim("65..87", "1")).verdict == "agrees"
     assert verdicts.spans([(47.4, 91.7)], "why")(claim("64..92", "1")).verdict == "differs"
 
 
-def test_within_asks_for_no_more_than_lying_inside():
+def test_within_agrees_if_the_interval_is_inside():
     assert verdicts.within(360, 380, "why")(claim("350..400", "2")).verdict == "agrees"
     found = verdicts.within(326, 367, "why")(claim("350..400", "2"))
     assert (found.verdict, found.difference) == ("differs", -24)
 
 
-def test_figures_that_do_not_match_the_claim_are_a_defect():
+def test_wrong_number_of_figures_raises_value_error():
     with pytest.raises(ValueError, match="2 figures"):
         verdicts.numbers([1.0, 2.0], "why")(claim("1"))
 
 
-def test_an_input_cannot_be_tested():
+def test_cell_that_is_an_input_cannot_be_tested():
     row = verdicts.cell_row("table 1", "q", "ms", "12.5", None, "", "an input")
     assert (row.verdict, row.replication, row.difference, row.published) == (
         "cannot be tested",
@@ -94,7 +94,7 @@ def test_a_cell_agrees_to_its_last_printed_digit():
     assert verdicts.cell_row("t", "q", "ms", "2.47", 2.4756, "exact", "sum").verdict == "differs"
 
 
-def test_a_claims_row_keeps_words_and_numbers_apart():
+def test_claim_row_has_either_words_or_numbers():
     number = verdicts.number(80.0, "why")(claim("72", "10 %"))
     assert (number.published, number.replication, number.difference, number.verdict) == (72, 80, 8, "differs")
     order = verdicts.holds(True, "a < b", "why")(claim("a < b"))
@@ -120,7 +120,7 @@ def test_a_measured_figure_agrees_or_differs_only_if_every_variant_does():
     assert measured(95, 100, 112).interval == (95, 112)
 
 
-def test_one_variant_that_strays_leaves_it_undecided():
+def test_one_deviating_variant_leaves_the_verdict_undecided():
     assert measured(*[100] * 30).verdict == "agrees"
     assert measured(*[100] * 30, 112).verdict == "undecided"
     assert measured(*[112] * 30, 100).verdict == "undecided"
@@ -142,18 +142,18 @@ def test_a_cell_of_another_machine_keeps_its_interval_and_has_no_verdict():
     assert verdicts.beside(missing) == missing
 
 
-def test_variants_on_both_sides_decide_nothing():
+def test_variants_on_both_sides_leave_the_verdict_undecided():
     assert measured(80, 120).verdict == "undecided"
 
 
-def test_without_variants_nothing_measured_is_decided():
+def test_measured_figure_without_variants_is_undecided():
     about = claim("100", "10 %")
     assert (
         verdicts.combined(verdicts.measured(verdicts.number(100.0, "why"))(about), []).verdict == "undecided"
     )
 
 
-def test_what_is_computed_needs_no_variants():
+def test_computed_figure_needs_no_variants():
     about = claim("100", "10 %")
     assert verdicts.combined(verdicts.number(100.0, "why")(about), []).verdict == "agrees"
 

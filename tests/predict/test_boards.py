@@ -18,14 +18,14 @@ OUTLIERS = {
 }
 
 
-def test_matched_boards_are_within_the_target_but_for_the_known_outliers():
+def test_matched_boards_are_within_the_target_except_known_outliers():
     checks = matched()
     assert len(checks) == 48
     beyond = {(check.board, check.handshake) for check in checks if abs(check.error) > TARGET}
     assert beyond == OUTLIERS
 
 
-def test_the_client_is_met_within_three_per_cent():
+def test_nokia_7650_client_is_within_three_per_cent():
     errors = [abs(check.error) for check in matched() if check.board == "nokia-7650"]
     assert len(errors) == 24
     assert max(errors) < 0.03
@@ -37,7 +37,7 @@ def test_modern_boards_are_within_fifteen_per_cent():
     assert max(abs(check.error) for check in checks) < 0.15
 
 
-def test_the_rest_grows_with_keys_and_signatures():
+def test_other_work_grows_with_keys_and_signatures():
     """On the RP2350 a byte costs some 3 us, by chains of 0.3 to 25 kB: to decrypt, hash and copy."""
     by_name = {check.handshake: check for check in fitted()}
     small = by_name["the same from Certificate on, Falcon-512"]
@@ -49,14 +49,14 @@ def test_the_rest_grows_with_keys_and_signatures():
     assert 2.0e-6 < (rests_s[1] - rests_s[0]) / (24_552 - 3_792) < 5.5e-6
 
 
-def test_the_rest_is_not_taken_from_a_handshakes_own_kind():
+def test_other_work_is_not_fitted_to_the_same_kind_of_handshake():
     ecdsa = next(check for check in fitted() if "ECDHE-ECDSA-AES128-SHA," in check.handshake)
     primitives_s = 2 * (0.752 + 3.107 + 3.680) * 1e-3 + 1.043e-3
     # The unexplained time of this kind is less than a millisecond.
     assert ecdsa.published_s - primitives_s < 1e-3 < ecdsa.predicted_s - primitives_s
 
 
-def test_a_third_board_is_estimated_under_every_reading_of_its_handshake():
+def test_third_board_is_estimated_for_every_reading_of_its_handshake():
     checks = same_build()
     software, saved = checks[:4], checks[4:]
     assert [check.published_s for check in software] == [13.422] * 4
@@ -69,13 +69,13 @@ def test_a_third_board_is_estimated_under_every_reading_of_its_handshake():
     assert all(check.why for check in checks)
 
 
-def test_unmatched_builds_are_listed_apart_with_the_reason():
+def test_unmatched_builds_are_listed_separately_with_the_reason():
     checks = unmatched()
     assert len(checks) >= 3
     assert all(check.why and check.source for check in checks)
 
 
-def test_the_page_shows_what_the_code_finds():
+def test_page_shows_the_computed_figures():
     text = PAGE.read_text(encoding="utf-8")
     rows = re.findall(
         r"^\| (.+?) \| (.+?) \| ([\d.]+) ms \| ([\d.]+) ms \| ([−+][\d.]+) %", text, re.MULTILINE

@@ -42,7 +42,7 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("device", ["cortex-m4", "server"])
-def test_a_captured_handshake_costs_what_the_measured_one_costs(traces, device):
+def test_captured_handshake_costs_the_same_as_the_measured_one(traces, device):
     captured = predict_rows(
         SUITES, device=device, server=ServerModel(software="openssl"), costs=Costs(traces)
     )
@@ -61,7 +61,7 @@ def test_a_captured_handshake_costs_what_the_measured_one_costs(traces, device):
         assert all(row["basis"] != "own" for row in borrowed)
 
 
-def test_work_that_no_measured_handshake_shows_is_missing(tmp_path):
+def test_work_without_a_measured_handshake_is_missing(tmp_path):
     entry = {**handmade.TLS12_RSA, "kind": "captured", "suite": "tls1.2/rsa/rsa7680/server"}
     path = tmp_path / "captured.json"
     path.write_text(json.dumps([entry]))
@@ -74,7 +74,7 @@ def test_work_that_no_measured_handshake_shows_is_missing(tmp_path):
     assert row["ready_s"]["upper"] is None
 
 
-def test_longer_messages_and_further_ones_are_hashed():
+def test_longer_and_additional_messages_are_hashed():
     measured = parse_trace(
         handmade.entry(
             "tls1.3/x25519/p256/server",

@@ -15,7 +15,7 @@ CHAIN = "tls1.3/x25519mlkem768/mldsa65/server"
 """Hundreds of segments there."""
 
 
-def test_what_tcp_cannot_carry_is_refused_by_itself():
+def test_bearer_with_packets_too_small_for_tcp_is_refused():
     with pytest.raises(
         InputError,
         match=f"{SLOW}' carries packets of 51 bytes, too small for the 52 bytes of h.*, or a suite over UDP",
@@ -23,7 +23,7 @@ def test_what_tcp_cannot_carry_is_refused_by_itself():
         predict_rows([CHAIN], bearer=SLOW)
 
 
-def test_other_bearers_beside_it_have_their_figures():
+def test_other_bearers_are_predicted_beside_a_refused_one():
     first, second = predict_rows(["tls1.2/psk"], bearer=[SLOW, "nb-iot"])
     assert first["bearer"] == SLOW
     assert "too small for the 52 bytes" in first["error"]
@@ -33,7 +33,7 @@ def test_other_bearers_beside_it_have_their_figures():
         predict_rows(["tls1.2/psk"], bearer=["nb-iot", "nothing"])
 
 
-def test_datagrams_beside_it_have_their_figures():
+def test_datagrams_are_predicted_beside_a_refused_tcp_suite():
     secret, chain = predict_rows(["wtls/shared_secret", CHAIN], bearer=SLOW)
     assert "too small for the 52 bytes" in chain["error"]
     ready, done = (secret[what] for what in ("ready_s", "done_s"))
@@ -43,7 +43,7 @@ def test_datagrams_beside_it_have_their_figures():
 
 @pytest.mark.parametrize("bearer", ["nb-iot", "nb-iot-ce2", "lorawan-sf7"])
 @pytest.mark.parametrize("from_idle", [False, True])
-def test_what_timers_send_again_costs_energy_too(bearer, from_idle):
+def test_retransmissions_by_timers_cost_energy(bearer, from_idle):
     """The energy is that of the simulation, which counts every packet."""
     (row,) = predict_rows(
         [CHAIN], device="cortex-m4", bearer=bearer, options=PredictionOptions(from_idle=from_idle)
@@ -63,7 +63,7 @@ def test_what_timers_send_again_costs_energy_too(bearer, from_idle):
 
 
 @pytest.mark.parametrize("suite", ["wtls/ecdh_ecdsa/160p/server", "wtls/rsa/rsa1024/server"])
-def test_datagrams_wait_for_answers_of_a_network_with_a_duty_cycle(suite):
+def test_datagram_timers_wait_for_the_duty_cycle_of_the_network(suite):
     """With timers of three seconds, prediction and simulation would give up before the first answer. Two per
     cent of the packets are lost, so times differ in steps of one timer.
     """
@@ -77,7 +77,7 @@ def test_datagrams_wait_for_answers_of_a_network_with_a_duty_cycle(suite):
     assert row["done_s"]["p99"] > 1.5 * row["done_s"]["p50"]
 
 
-def test_models_without_packets_say_which_energy_is_unknown_there():
+def test_models_without_packets_name_the_unknown_energy():
     (row,) = predict_rows(
         ["tls1.2/psk"], device="cortex-m4", bearer=SLOW, options=PredictionOptions(model="kuo")
     )
@@ -88,6 +88,6 @@ def test_models_without_packets_say_which_energy_is_unknown_there():
 
 
 @pytest.mark.parametrize("command", [predict_rows, shakedown.simulate])
-def test_packets_that_have_no_room_for_headers_are_refused(command):
+def test_packets_too_small_for_headers_are_refused(command):
     with pytest.raises(InputError, match="bearer 'sigfox' carries packets of 12 bytes, too small"):
         command(["wtls/ecdh_ecdsa/160p/server"], bearer="sigfox")

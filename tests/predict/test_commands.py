@@ -41,7 +41,7 @@ def test_predict_prints_only_json(capsys, library_path):
     assert psk["suite"] == "tls1.2/psk"
 
 
-def test_the_same_question_gets_the_same_bytes(capsys, library_path):
+def test_equal_commands_print_equal_bytes(capsys, library_path):
     answers = []
     for _ in range(2):
         assert (
@@ -52,7 +52,7 @@ def test_the_same_question_gets_the_same_bytes(capsys, library_path):
     assert answers[0] == answers[1]
 
 
-def test_predict_for_people(capsys, library_path):
+def test_predict_prints_a_table_with_marks_and_notes(capsys, library_path):
     assert (
         exit_status(
             ["predict", P256, "--traces", str(library_path), "--device", "cortex-m4", "--rate", "1e9"]
@@ -66,7 +66,7 @@ def test_predict_for_people(capsys, library_path):
     assert "unstable" in out
 
 
-def test_capacity(capsys, library_path):
+def test_capacity_prints_json_and_a_table(capsys, library_path):
     options = ("--traces", library_path, "--within", "500ms", "--percentile", "99", "--server-workers", "2")
     (row,) = asked(capsys, "capacity", P256, *options)
     assert row["within_s"] == 0.5
@@ -94,13 +94,13 @@ def test_capacity(capsys, library_path):
         (("capacity", P256, "--within", "1s", "--percentile", "101"), ["percentile is 101"]),
     ],
 )
-def test_wrong_input_is_one_line(capsys, library_path, arguments, words):
+def test_wrong_input_is_reported_in_one_line(capsys, library_path, arguments, words):
     line = refused(capsys, *arguments, *(["--traces", library_path] if len(arguments) > 1 else []))
     for word in words:
         assert word in line
 
 
-def test_devices_lists_and_shows(capsys):
+def test_devices_are_listed_and_described(capsys):
     listed = asked(capsys, "devices")
     palm = next(device for device in listed if device["name"] == "palm-vii")
     assert palm["primitives"] == 10
@@ -121,7 +121,7 @@ def test_all_devices_are_listed_where_this_machine_has_no_profile(monkeypatch, t
     assert "this-machine" not in names
 
 
-def test_a_device_says_what_it_draws_and_no_zero_where_nothing_is_said(capsys):
+def test_device_prints_its_power_and_no_zero_for_unknown_values(capsys):
     assert exit_status(["devices", "cortex-m4"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.strip() for line in lines if "W computing" in line] == [
@@ -146,7 +146,7 @@ def test_a_suite_that_cannot_run_is_tried_and_named_once(capsys):
     assert err.count("recording it once") == 1
 
 
-def test_devices_import(capsys, tmp_path, library_path):
+def test_devices_import_reads_wolfcrypt_output(capsys, tmp_path, library_path):
     benchmark = tmp_path / "wolfcrypt.txt"
     benchmark.write_text(
         "ECC   [      SECP256R1]   256  key gen       982 ops took 1.000 sec, avg 1.018 ms, 982.000 ops/sec\n"
@@ -169,7 +169,7 @@ def test_devices_import(capsys, tmp_path, library_path):
     )
 
 
-def test_bearers(capsys):
+def test_bearers_are_listed_and_described(capsys):
     listed = asked(capsys, "bearers")
     assert {"gsm-csd", "nb-iot", "3g"} <= {bearer["name"] for bearer in listed}
     (shown,) = asked(capsys, "bearers", "gsm-csd")
@@ -205,7 +205,7 @@ def test_lines_fit_the_terminal(arguments):
     assert any(len(line) > 200 for line in told[False].splitlines())
 
 
-def test_a_cable_is_charged_its_port_and_gprs_its_tail(capsys, monkeypatch):
+def test_energy_counts_the_port_of_a_cable_and_the_tail_of_gprs(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     said = {}
     for bearer in ("ethernet", "gprs"):
@@ -275,7 +275,7 @@ def test_one_table_fits_the_screen(monkeypatch, capsys, tmp_path, library_path, 
         assert sum("suite" in line for line in table) == 1
 
 
-def test_what_a_table_leaves_out_comes_with_wide(capsys, library_path):
+def test_wide_shows_the_omitted_columns(capsys, library_path):
     place = ("--traces", str(library_path), "--device", "cortex-m4", "--bearer", "nb-iot", "--rate", "10")
     assert exit_status(["predict", P256, *place, "--wide"]) == 0
     heading = capsys.readouterr().out.splitlines()[1]
@@ -285,7 +285,7 @@ def test_what_a_table_leaves_out_comes_with_wide(capsys, library_path):
     assert capsys.readouterr().out.splitlines()[1].split("  ")[-1] == "queue wait"
 
 
-def test_how_many_workers_a_rate_needs(capsys, library_path):
+def test_capacity_prints_the_workers_that_a_rate_needs(capsys, library_path):
     options = ("--traces", library_path, "--within", "200ms", "--percentile", "99", "--bearer", "ethernet")
     (row,) = asked(capsys, "capacity", P256, *options, "--rate", "20000/s")
     assert row["workers_needed"]["estimate"] > 1
@@ -310,7 +310,7 @@ def test_another_build_of_a_board_is_named_with_a_colon(capsys, library_path):
     assert "cortex-m4:asm" in refused(capsys, "predict", P256, "--device", "cortex-m4:asn")
 
 
-def test_lists_of_profiles_cut_nothing_at_eighty_columns(monkeypatch, capsys):
+def test_lists_of_profiles_are_not_truncated_at_80_columns(monkeypatch, capsys):
     from shakedown.profiles import bearer_names, device_names
 
     monkeypatch.setenv("COLUMNS", "80")
@@ -327,7 +327,7 @@ def test_lists_of_profiles_cut_nothing_at_eighty_columns(monkeypatch, capsys):
             assert len(out.splitlines()) <= 4 + len(names)
 
 
-def test_a_battery_lasts_for_so_many_handshakes(capsys, monkeypatch):
+def test_battery_gives_handshakes_per_charge(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     place = ("--device", "cortex-m4", "--bearer", "nb-iot")
     (row,) = asked(capsys, "predict", "tls1.2/psk", *place, "--battery", "1.2Ah@3.6V")
@@ -342,7 +342,7 @@ def test_a_battery_lasts_for_so_many_handshakes(capsys, monkeypatch):
         assert "is not a charge; accepted: energy such as 9000J or 2.5Wh" in line
 
 
-def test_the_order_of_sets_changes_no_digit(shakedown):
+def test_output_does_not_depend_on_the_hash_seed(shakedown):
     """Sums of rounded numbers depend on their order, which may not be that of a set."""
     suites = (P256, "tls1.2/rsa/rsa2048/server", "tls1.2/psk")
     printed = {
@@ -360,13 +360,13 @@ def test_the_order_of_sets_changes_no_digit(shakedown):
     assert len(json.loads(printed.pop())) == 9
 
 
-def test_many_workers_and_few_handshakes_wait_for_nobody(capsys):
+def test_many_workers_and_few_handshakes_give_no_queue_wait(capsys):
     (row,) = asked(capsys, "predict", "tls1.2/psk", "--rate", "300/s", "--server-workers", "5000")
     assert row["done_s"]["p99"] < 1.0
     assert row["queue_s"]["estimate"] == pytest.approx(0.0, abs=1e-9)
 
 
-def test_a_load_is_a_least_value_only_where_the_server_has_no_figure(capsys, monkeypatch):
+def test_utilisation_is_a_lower_bound_only_without_server_figures(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     place = ("--device", "nrf52840", "--bearer", "ble")
     assert exit_status(["predict", "tls1.3/x25519/ed25519/server", *place, "--rate", "1"]) == 0
@@ -389,7 +389,7 @@ def test_one_broken_profile_does_not_hide_the_others(capsys):
     assert "broken.toml, line 1: not valid TOML" in captured.err
 
 
-def test_many_workers_are_shown_with_the_digits_that_their_range_carries():
+def test_many_workers_are_rounded_to_two_digits():
     from shakedown.reporting.columns.modelled import many_workers
 
     assert [many_workers(count) for count in (1, 99, 100, 101, 9470, 22029)] == [
@@ -397,7 +397,7 @@ def test_many_workers_are_shown_with_the_digits_that_their_range_carries():
     ]  # fmt: skip
 
 
-def test_a_bearer_says_what_its_radio_draws_and_from_where(capsys):
+def test_bearer_prints_its_radio_power_and_the_source(capsys):
     assert exit_status(["bearers", "nb-iot", "gprs"]) == 0
     out = capsys.readouterr().out
     assert (
@@ -407,7 +407,7 @@ def test_a_bearer_says_what_its_radio_draws_and_from_where(capsys):
     assert "gprs: energy: SIM800H and SIM800L hardware design" in out
 
 
-def test_a_bearer_says_what_clients_of_a_cell_share_and_how_they_get_access(capsys):
+def test_bearer_prints_its_cell_and_random_access(capsys):
     assert exit_status(["bearers", "nb-iot", "802154", "gsm-csd", "ethernet"]) == 0
     out = capsys.readouterr().out
     assert "nb-iot: cell: 216 kbit/s up, 85 kbit/s down, scheduler: proportional\n" in out
@@ -421,7 +421,7 @@ def test_a_bearer_says_what_clients_of_a_cell_share_and_how_they_get_access(caps
     assert "ethernet: cell" not in out
 
 
-def test_measure_and_validate_name_suites_that_the_software_does_not_offer(capsys, tmp_path):
+def test_measure_and_validate_name_suites_the_software_lacks(capsys, tmp_path):
     said = "tls1.2/psk: go does not offer it; figures are those of a server that would\n"
     command = [
         "measure",

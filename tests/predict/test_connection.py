@@ -40,7 +40,7 @@ PRF = ("prf", "hkdf-sha256", "")
 NAMES = ("operation", "algorithm", "parameters")
 
 
-def test_a_connections_cost_is_that_of_what_was_served(monkeypatch):
+def test_connection_cost_is_fitted_to_the_served_handshakes(monkeypatch):
     """Fits the times of real connections and handshakes, whatever they are on a busy machine."""
     rounds: list[Served] = []
     serve, copy, copying_us = measuring.served, load_generator.connection_per_kib_us, []
@@ -71,7 +71,7 @@ def test_a_connections_cost_is_that_of_what_was_served(monkeypatch):
     assert found["server_cold"] == found["client_cold"] == 0.0
 
 
-def test_a_load_without_a_processor_is_repeated(monkeypatch):
+def test_load_that_lost_the_processor_is_repeated(monkeypatch):
     """The difference of a long and a short load is not positive if other programs preempted the long one."""
     starved, fed = ({"server_us": 40.0, "client_us": one_us} for one_us in (-3.0, 50.0))
     answers = [starved, fed]
@@ -83,7 +83,7 @@ def test_a_load_without_a_processor_is_repeated(monkeypatch):
         measuring.served(Serving("tls1.2/psk"), 0.1, Speeds())
 
 
-def test_long_and_short_handshakes_tell_the_connection_from_what_they_take_longer():
+def test_fit_separates_connection_cost_from_longer_handshakes():
     """Rounds at half the speed, in which everything takes twice as long, are discarded."""
     usual_s, speeds = 0.0017, Speeds()
     rounds = [
@@ -126,7 +126,7 @@ def test_a_longer_handshake_takes_longer_in_its_connection(tmp_path):
     assert cool.total.mean == warm.total.mean
 
 
-def test_connections_that_differ_wait_longer_and_widen_percentiles(tmp_path):
+def test_varying_connections_wait_longer_and_widen_percentiles(tmp_path):
     """Pollaczek and Khinchine's mean wait grows with the variance of the work."""
     suite, rows = "tls1.3/x25519/p256/server", []
     measured = builtins(real.measurement(suite))
@@ -144,7 +144,7 @@ def test_connections_that_differ_wait_longer_and_widen_percentiles(tmp_path):
     assert apart["done_s"]["p99"] > alike["done_s"]["p99"]
 
 
-def test_a_served_handshake_moves_the_bytes_that_it_moves_in_memory():
+def test_served_handshake_transfers_the_same_bytes_as_in_memory():
     assert 0.2 < served(Serving("tls1.2/psk"), 0.1, Speeds()).kib < 0.5
 
 
@@ -169,13 +169,13 @@ def plan(files, **changes) -> Plan:
     return Plan(**{**given, **changes})
 
 
-def test_the_systems_libssl_makes_a_handshake(peer, files):
+def test_system_libssl_performs_a_handshake(peer, files):
     took = Libssl(libssl_of(peer("openssl"))).measure(plan(files), 5)
     assert took["client"] > 0.0
     assert took["server"] > 0.0
 
 
-def test_the_systems_libssl_resumes_sessions(peer, files):
+def test_system_libssl_resumes_sessions(peer, files):
     """In TLS 1.3 the client has the ticket only when it reads after the handshake."""
     library = Libssl(libssl_of(peer("openssl")))
     for changes in (
@@ -187,7 +187,7 @@ def test_the_systems_libssl_resumes_sessions(peer, files):
         library.measure(plan(files, resumed=True, tickets=0), 1)
 
 
-def test_a_file_that_is_no_libssl_is_refused(tmp_path):
+def test_file_that_is_not_a_libssl_is_refused(tmp_path):
     for path in (tmp_path / "missing", Path(__file__)):
         with pytest.raises(LibraryError, match="accepted: OpenSSL's libssl"):
             Libssl(str(path))
@@ -196,20 +196,20 @@ def test_a_file_that_is_no_libssl_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["x25519", "p256", "secp160r1", "sect571r1", "brainpoolp384r1"])
-def test_the_systems_libcrypto_makes_keys(peer, name):
+def test_system_libcrypto_generates_keys(peer, name):
     library = Libssl(libssl_of(peer("openssl")))
     (made,) = library.keygen(name).items()
     assert made[0] == ("keygen", "ecdh", name)
     assert made[1] > 0.0
 
 
-def test_every_size_is_a_figure_of_openssl_speed(peer):
+def test_openssl_speed_gives_sign_and_verify_figures(peer):
     found = speed(peer("openssl"), "rsa3072")
     assert set(found) >= {("sign", "rsa", "rsa3072"), ("verify", "rsa", "rsa3072")}
     assert found["sign", "rsa", "rsa3072"] > 5.0 * found["verify", "rsa", "rsa3072"]
 
 
-def test_what_openssl_speed_is_asked_for_is_what_its_suites_use(peer):
+def test_openssl_speed_names_map_to_known_operations(peer):
     """A few of the names; each is answered with figures of a curve or size that a suite may have."""
     for name, triple in (
         ("rsa512", ("sign", "rsa", "rsa512")),
@@ -221,7 +221,7 @@ def test_what_openssl_speed_is_asked_for_is_what_its_suites_use(peer):
         assert triple in speed(peer("openssl"), name)
 
 
-def test_rounds_go_on_until_figures_at_full_speed_agree():
+def test_rounds_continue_until_full_speed_figures_agree():
     rounds = [(1.0, 1.0), (2.0, 1.0), (4.0, 1.0), (2.0, 1.5), (2.0, 1.0), (2.1, 1.05), (9.0, 1.0)]
     left, speed = iter(rounds), Speed([1.0] * 10)
 
@@ -242,7 +242,7 @@ def test_a_ratio_is_not_corrected_for_the_speed():
     assert found == {"a": [2.1] * 3}
 
 
-def test_a_libssl_that_refuses_a_handshake_is_one_line(peer, files):
+def test_failed_handshake_of_libssl_is_reported(peer, files):
     library = Libssl(libssl_of(peer("openssl")))
     other = files / "other"
     other.mkdir()
@@ -300,7 +300,7 @@ def test_the_command_refuses_a_program_before_it_measures(shakedown):
     assert "Traceback" not in done.stderr
 
 
-def test_nothing_is_measured_for_a_program_that_is_refused(monkeypatch, capsys):
+def test_refused_program_is_not_measured(monkeypatch, capsys):
     from shakedown.cli import exit_status
 
     def measured(**_: object) -> None:
@@ -311,7 +311,7 @@ def test_nothing_is_measured_for_a_program_that_is_refused(monkeypatch, capsys):
     assert "no shared libssl" in capsys.readouterr().err
 
 
-def test_neighbours_work_and_leave():
+def test_busy_neighbours_use_the_other_processors_and_end():
     affinity = os.sched_getaffinity(0)
     children = set(multiprocessing.active_children())
     with busy_neighbours():
@@ -340,7 +340,7 @@ with {which}:
             time.sleep(0.01)
 
 
-def test_neighbours_leave_ctrl_c_to_the_parent():
+def test_neighbours_ignore_ctrl_c():
     """A terminal sends Ctrl-C to all processes, and a neighbour would print a traceback."""
     others = set(multiprocessing.active_children())
     with shared([min(os.sched_getaffinity(0))], 2) as meter:
@@ -354,13 +354,13 @@ def test_neighbours_leave_ctrl_c_to_the_parent():
     assert len(children) == 2
 
 
-def test_nobody_works_unasked():
+def test_no_neighbours_run_if_not_requested():
     affinity = os.sched_getaffinity(0)
     with busy_neighbours(busy=False):
         assert os.sched_getaffinity(0) == affinity
 
 
-def test_a_watch_warns_of_the_hosts_share_and_of_the_speed(monkeypatch):
+def test_watch_warns_of_host_steal_and_of_low_speed(monkeypatch):
     monkeypatch.setattr(cpu_contention, "_ticks", iter([(1000, 10), (2000, 60)]).__next__)
     speed = Speed([1.0] * 5 + [1.5] * 5)
     watch = Watch(speed)
@@ -375,7 +375,7 @@ def test_a_watch_warns_of_the_hosts_share_and_of_the_speed(monkeypatch):
     assert watch.lowest == 1.3
 
 
-def test_a_steady_machine_is_not_warned_of(monkeypatch):
+def test_steady_machine_gives_no_warning(monkeypatch):
     monkeypatch.setattr(cpu_contention, "_ticks", lambda: (1000, 10))
     speed = Speed([1.0, 1.02, 1.05] * 10)
     watch = Watch(speed)

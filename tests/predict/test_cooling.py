@@ -44,7 +44,7 @@ def made(public_us: float, factor: float = 1.0, preempted: int = 0) -> dict:
     }
 
 
-def test_how_work_cools_is_found_where_it_is_a_power():
+def test_cooling_exponent_is_found_for_a_power_law():
     found = summarise([made(us) for us in PUBLIC_US])
     assert found.cooling["messages"] == pytest.approx(EXPONENT)
     assert found.cooling["from_us"] == pytest.approx(BASE_US)
@@ -56,17 +56,17 @@ def test_how_work_cools_is_found_where_it_is_a_power():
     assert rows["ClientKeyExchange", "generate", "ecdh"] == pytest.approx(MIDDLE)
 
 
-def test_what_other_programs_left_cold_is_omitted():
+def test_preempted_measurements_do_not_affect_cooling():
     quiet = [made(us) for us in PUBLIC_US]
     loud = [made(us, 5.0, preempted=9) for us in (200.0, 500.0)]
     assert summarise([*quiet, *loud]).cooling == summarise(quiet).cooling
 
 
-def test_few_suites_show_no_cooling():
+def test_too_few_suites_give_no_cooling():
     assert summarise([made(us) for us in (100.0, 3000.0)]).cooling == {}
 
 
-def test_a_cooled_profile_estimates_cheap_handshakes_with_warm_work(tmp_path):
+def test_profile_with_cooling_estimates_cheap_handshakes_as_warm(tmp_path):
     path = tmp_path / "it.toml"
     path.write_text(profile_of("it", [], [made(us) for us in PUBLIC_US], None))
     device = load_device(str(path))

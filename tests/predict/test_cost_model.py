@@ -27,7 +27,7 @@ SIGN, VERIFY = ("sign", "ecdsa", "p256"), ("verify", "ecdsa", "p256")
 TRIPLES = sorted({triple for build in shipped().builds for triple in build.log_s})
 
 
-def test_the_shipped_builds_are_those_of_the_profiles():
+def test_shipped_builds_match_the_profiles():
     """If this fails, run `make fit`. Devices added after the last release are not references yet."""
     devices = shipped().devices
     assert len(devices) > 60
@@ -42,7 +42,7 @@ def made(board: str, library: str, **log_s: float) -> Build:
     )
 
 
-def test_an_estimate_shrinks_the_mean_of_the_others_as_one_way_analysis_has_it():
+def test_estimate_shrinks_the_mean_as_one_way_analysis_of_variance():
     """A class with effect variance a, boards with variance b: mean × n a / (n a + b) (Searle 1971)."""
     a, b, values = 0.5, 0.2, (1.0, 1.6, 0.4)
     variances = {(3, 7, "curves", ""): a, (5, 7, "curves", "32-bit"): b}
@@ -57,7 +57,7 @@ def test_an_estimate_shrinks_the_mean_of_the_others_as_one_way_analysis_has_it()
     assert model.estimate(SIGN, made("new", "M")).log_s == pytest.approx(expected(SIGN))
 
 
-def test_the_fit_finds_variances_that_figures_were_drawn_from():
+def test_fit_recovers_the_variances_of_simulated_figures():
     drawn = np.random.default_rng(7)
     builds = []
     for library in range(12):
@@ -74,7 +74,7 @@ def test_the_fit_finds_variances_that_figures_were_drawn_from():
     assert math.sqrt(of_boards) == pytest.approx(0.3, rel=0.35)
 
 
-def test_a_factor_has_the_rank_of_conformal_prediction():
+def test_range_factor_has_conformal_prediction_coverage():
     """The next of N + 1 exchangeable scores is below the k-th with probability k / (N + 1)."""
     drawn = random.Random(1)
     held = 0
@@ -92,7 +92,7 @@ def rows_of_the_page() -> dict[str, tuple[int, float]]:
     return {name: (int(given), float(held)) for name, given, held in found}
 
 
-def test_nine_ranges_of_ten_hold_what_was_held_out():
+def test_about_90_per_cent_of_ranges_contain_the_held_out_figure():
     """The limits of 87 and 93 % were fixed beforehand; the page names each row outside them."""
     rows, text = rows_of_the_page(), PAGE.read_text("utf-8")
     for name in (
@@ -110,7 +110,7 @@ def test_nine_ranges_of_ten_hold_what_was_held_out():
         assert 87.0 <= held <= 93.0 or f"*{name}*: {held:.1f} %" in text
 
 
-def test_ranges_hold_in_trials_made_now():
+def test_ranges_have_their_coverage_in_new_trials():
     """Applies the recorded factors to every seventh build, without its board."""
     model = shipped()
     found = [one for one in trials(model, model.builds[::7], BOARD) if one.scenario in ("figure", "family")]
@@ -120,7 +120,7 @@ def test_ranges_hold_in_trials_made_now():
 
 @settings(max_examples=15, deadline=None)
 @given(st.sampled_from(["cortex-m4", "rw612:c", "core-i7-8565u"]), st.sampled_from(TRIPLES))
-def test_a_new_library_leaves_no_narrow_range(name, target):
+def test_unknown_library_widens_the_range(name, target):
     like = build_of(load_device(name))
     like = dataclasses.replace(like, log_s={k: v for k, v in like.log_s.items() if k != target})
     if target[0] in ("cipher", "digest", "mac") or levels(target)[1] == ("lattices",):
@@ -130,7 +130,7 @@ def test_a_new_library_leaves_no_narrow_range(name, target):
     assert new.half >= 0.25
 
 
-def test_every_primitive_has_a_label_at_every_level_and_the_last_is_its_own():
+def test_primitive_has_a_label_per_level_and_a_unique_last_one():
     labels = [levels(triple) for triple in TRIPLES]
     assert {len(one) for one in labels} == {len(LEVELS)}
     assert len({one[-1] for one in labels}) == len(TRIPLES)
@@ -138,7 +138,7 @@ def test_every_primitive_has_a_label_at_every_level_and_the_last_is_its_own():
 
 
 @pytest.mark.parametrize("suite", ["tls1.3/x25519/p256/server", "tls1.2/psk"])
-def test_totals_hold_where_a_rough_cipher_counts(suite):
+def test_total_range_holds_with_an_estimated_cipher(suite):
     """With a build's ciphers hidden, the total's range must hold the total with the build's own cipher."""
     trace, held = open_library()[suite], []
     for name in shipped_names("devices")[::2]:

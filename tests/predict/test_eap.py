@@ -21,7 +21,7 @@ LONG = "tls1.3/x25519mlkem768/mldsa65@mldsa65@mldsa65/mutual"
     client=st.integers(40, 1400),
     server=st.integers(40, 1400),
 )
-def test_packets_alternate_and_take_the_formulas_round_trips(flights, client, server):
+def test_packets_alternate_and_round_trips_match_the_formula(flights, client, server):
     sides = [("client", "server")[i % 2] for i in range(len(flights))]
     packets = eap.tls_packets(list(zip(sides, flights, strict=True)), client, server)
     assert [one.sender for one in packets] == ["client", "server"] * (len(packets) // 2)
@@ -39,7 +39,7 @@ def test_packets_alternate_and_take_the_formulas_round_trips(flights, client, se
     assert overhead == 6 + 4 + 6 * (len(packets) - 2) + 4 * announced
 
 
-def test_an_authentication_by_hand():
+def test_authentication_matches_the_rfc_examples():
     # RFC 5216 section 2.1.1 with one fragment a flight: four responses after EAP-Response/Identity's request.
     flights = [("client", 100), ("server", 1000), ("client", 500), ("server", 50)]
     assert eap.exchanged(eap.tls_packets(flights, 1400, 1400)).round_trips == 4
@@ -48,7 +48,7 @@ def test_an_authentication_by_hand():
     assert eap.exchanged(eap.tls_packets(flights, 1400, 1400)).round_trips == 7
 
 
-def test_eap_aka_takes_two_round_trips_and_little():
+def test_eap_aka_takes_two_round_trips_and_few_bytes():
     found = eap.exchanged(eap.aka_packets())
     # RFC 4187 figure 1: the identity, and the challenge.
     assert found.round_trips == 2
@@ -65,7 +65,7 @@ def asked(capsys, *arguments: str) -> list[dict]:
     return json.loads(capsys.readouterr().out)
 
 
-def test_each_round_trip_is_the_bearers(capsys):
+def test_each_eap_round_trip_costs_a_bearer_round_trip(capsys):
     small, large = (
         asked(capsys, P256, LONG, "--carrier", "eap", "--bearer", "gprs", "--fragment", size)
         for size in ("500", "1390")
@@ -82,7 +82,7 @@ def test_each_round_trip_is_the_bearers(capsys):
         assert short["connection_s"] == {"client": 0.0, "server": 0.0}
 
 
-def test_the_radius_hop_is_paid_once_a_round_trip(capsys):
+def test_radius_hop_is_added_once_per_round_trip(capsys):
     (near,) = asked(capsys, P256, "--carrier", "eap", "--bearer", "ethernet", "--radius-hop", "0ms")
     (far,) = asked(capsys, P256, "--carrier", "eap", "--bearer", "ethernet", "--radius-hop", "100ms")
     assert far["done_s"]["mean"] - near["done_s"]["mean"] == pytest.approx(
@@ -90,7 +90,7 @@ def test_the_radius_hop_is_paid_once_a_round_trip(capsys):
     )
 
 
-def test_the_servers_software_works_inside_eap_and_sends_no_tickets(capsys):
+def test_server_software_applies_inside_eap_without_tickets(capsys):
     ours, haproxy, none = (
         asked(capsys, P256, "--carrier", "eap", "--server-software", name)[0]
         for name in ("openssl", "haproxy", "none")
@@ -101,7 +101,7 @@ def test_the_servers_software_works_inside_eap_and_sends_no_tickets(capsys):
     assert ours["handshake_bytes"] == haproxy["handshake_bytes"] == none["handshake_bytes"]
 
 
-def test_a_bare_prediction_says_so(capsys):
+def test_prediction_without_eap_has_carrier_bare(capsys):
     (row,) = asked(capsys, P256)
     assert (row["carrier"], row["eap"]) == ("bare", None)
 
@@ -117,7 +117,7 @@ def test_a_bare_prediction_says_so(capsys):
         ([P256, "--fragment", "500"], "accepted: with carrier eap"),
     ],
 )
-def test_what_eap_does_not_carry_is_refused_in_one_line(capsys, arguments, words):
+def test_options_unsupported_by_eap_are_refused_in_one_line(capsys, arguments, words):
     assert exit_status(["predict", *arguments]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""

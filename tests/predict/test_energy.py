@@ -30,7 +30,7 @@ def ends(figure):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_nearly_every_bearer_has_both_ends_for_every_device(device):
+def test_nearly_every_bearer_has_an_energy_range_for_every_device(device):
     """A few have packets too small for TCP."""
     whole = refused = 0
     for bearer in bearer_names():
@@ -53,13 +53,13 @@ def test_nearly_every_bearer_has_both_ends_for_every_device(device):
 
 
 @pytest.mark.parametrize("bearer", ["lte", "nb-iot", "wifi", "ble", "sigfox"])
-def test_the_pages_table_is_what_is_predicted(bearer):
+def test_documented_energy_table_matches_the_predictions(bearer):
     text = PAGE.read_text("utf-8")
     for line, _ in lines(bearer):
         assert line in text
 
 
-def test_the_pages_table_has_the_bearers_on_every_device_and_enough_lines_with_both_ends():
+def test_documented_energy_table_covers_bearers_and_devices():
     """If this fails, run `make energy-table`. Bearers added after the last release have no lines yet."""
     text = PAGE.read_text("utf-8")
     listed = re.findall(rf"^\| (\S+) \| ({'|'.join(DEVICES)}) \| ", text, re.MULTILINE)
@@ -89,7 +89,7 @@ def test_suites_differ_in_the_handshake_and_not_in_the_tail():
 
 
 @pytest.mark.parametrize("pair", [("wifi", "wifi-preset"), ("lte", "lte-measured"), ("3g", "umts")])
-def test_a_preset_wakes_as_what_was_measured_does(pair):
+def test_preset_has_the_wake_energy_of_the_measured_bearer(pair):
     """Each row states its energy terms, so that rows can be compared."""
     rows = [
         predict_rows([PSK], device="cortex-m4", bearer=one, options=PredictionOptions(from_idle=True))[0]
@@ -100,7 +100,7 @@ def test_a_preset_wakes_as_what_was_measured_does(pair):
     assert [term.partition("(")[0] for term in terms] == ["from idle "] * 2
 
 
-def test_waking_takes_time_and_energy_or_a_note_says_that_it_does_not(capsys):
+def test_waking_adds_time_and_energy_or_a_note(capsys):
     awake, woken = (
         predict_rows([PSK], device="cortex-m4", bearer="lte", options=PredictionOptions(from_idle=idle))[0]
         for idle in (False, True)
@@ -118,7 +118,7 @@ def test_waking_takes_time_and_energy_or_a_note_says_that_it_does_not(capsys):
             assert ("--from-idle changes nothing over ethernet: the line is up" in note) == noted
 
 
-def test_a_note_says_that_clients_in_cells_do_without_random_access(capsys):
+def test_note_reports_clients_in_cells_without_random_access(capsys):
     storm = ("simulate", PSK, "--arrivals", "storm:1s", "--clients", "20", "--clients-per-cell", "10")
     for bearer, more, noted in (
         ("nb-iot", (), True), ("nb-iot", ("--from-idle",), False), ("wifi", (), False),
@@ -128,7 +128,7 @@ def test_a_note_says_that_clients_in_cells_do_without_random_access(capsys):
         assert ("without --from-idle clients over nb-iot are connected at first: no random" in note) == noted
 
 
-def test_random_access_is_a_part_of_waking_where_clients_share_cells(tmp_path, capsys):
+def test_waking_includes_random_access_in_shared_cells(tmp_path, capsys):
     """This also holds without a radio set-up; without cells there is no random access."""
     (tmp_path / "own.toml").write_text(
         'schema = 2\nname = "own"\ntitle = "t"\ndate = "2024"\nsource = ["s"]\nup_bps = 9600\n'
@@ -147,7 +147,7 @@ def test_random_access_is_a_part_of_waking_where_clients_share_cells(tmp_path, c
     ("suite", "ratio", "more_bytes"),
     [(PSK, 1.24, (60, 180)), ("tls1.3/x25519/p256/mutual", 0.77, (-753, -500))],
 )
-def test_a_long_set_up_repeats_syns_but_no_long_flight(suite, ratio, more_bytes):
+def test_long_setup_repeats_syns_but_not_long_flights(suite, ratio, more_bytes):
     """The SYN's wait enters the measured round trip; without such a wait, a long flight is repeated."""
     (awake,), (woken,) = (
         predict_rows([suite], device="cortex-m4", bearer="nb-iot", options=PredictionOptions(from_idle=idle))
@@ -158,7 +158,7 @@ def test_a_long_set_up_repeats_syns_but_no_long_flight(suite, ratio, more_bytes)
 
 
 @pytest.mark.parametrize("bearer", ["lte", "wifi-preset", "ble"])
-def test_waking_is_no_part_of_the_handshake_itself(bearer):
+def test_handshake_energy_excludes_waking(bearer):
     """Over bearers without loss; where packets get lost, a SYN that was sent again makes timers longer."""
     found = [
         predict_rows([PSK], device="cortex-m4", bearer=bearer, options=PredictionOptions(from_idle=idle))[0]
@@ -173,12 +173,12 @@ def test_waking_is_no_part_of_the_handshake_itself(bearer):
         assert simulated.energy_j.basis == "assumed"
 
 
-def test_models_of_papers_do_not_begin_idle():
+def test_paper_models_refuse_from_idle():
     with pytest.raises(InputError, match="does not include the radio's set-up"):
         predict_rows([PSK], options=PredictionOptions(model="thesis", from_idle=True))
 
 
-def test_a_dominant_unknown_gives_no_number_and_no_battery_life(capsys, monkeypatch):
+def test_dominant_unknown_gives_no_energy_and_no_battery_life(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     place = ("--server-device", "stm32n6", "--device", "cortex-m4", "--battery", "1e4J")
     assert exit_status(["predict", "tls1.3/x25519/p256/server", *place]) == 0
@@ -188,14 +188,14 @@ def test_a_dominant_unknown_gives_no_number_and_no_battery_life(capsys, monkeypa
     assert "µJ" not in out
 
 
-def test_a_server_without_tickets_saves_nothing_by_resumption():
+def test_server_without_tickets_has_no_resumption_saving():
     p256 = "tls1.3/x25519/p256/server"
     found = [predict_rows([p256], server=ServerModel(software=name))[0] for name in ("openssl", "none")]
     assert found[0]["resumption_saves_j"] is not None
     assert found[1]["resumption_saves_j"] is None
 
 
-def test_a_long_wait_is_known_as_well_as_the_power_while_waiting():
+def test_energy_of_a_long_wait_has_the_range_of_the_idle_power():
     """A phone that waits minutes for LoRaWAN: its work, of which little is known, takes microseconds."""
     [row] = predict_rows([PSK], device="phone", bearer="lorawan-sf7")
     parts, spread = row["energy_parts_j"], load_device("phone").power.spread
@@ -206,7 +206,7 @@ def test_a_long_wait_is_known_as_well_as_the_power_while_waiting():
 
 
 @pytest.mark.parametrize(("waking_w", "basis"), [(1e-3, "measured"), (10.0, "assumed")])
-def test_what_is_assumed_of_the_processor_marks_the_waking_where_it_matters(waking_w, basis):
+def test_assumed_idle_power_marks_the_wake_energy_if_it_matters(waking_w, basis):
     bearer = load_bearer("lte")
     device = load_device("cortex-m4")
     device = replace(device, energy=structs.replace(device.energy, idle_w=waking_w))
@@ -216,7 +216,7 @@ def test_what_is_assumed_of_the_processor_marks_the_waking_where_it_matters(waki
     assert awake.wake_tail_basis == "measured"
 
 
-def test_a_power_that_a_microcontroller_has_is_not_replaced_by_an_assumption():
+def test_stated_power_is_not_replaced_by_an_assumption():
     device = load_device("cortex-m4")
     for powers in ({"active_w": None, "idle_w": 5.0}, {"active_w": 0.5, "idle_w": None}):
         found = replace(device, energy=structs.replace(device.energy, **powers)).power

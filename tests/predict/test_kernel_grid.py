@@ -79,7 +79,7 @@ def differences(row: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.parametrize("row", GRID, ids=name_of)
-def test_the_kernels_flights_take_what_the_engine_computes(row):
+def test_kernel_flights_take_the_time_of_the_engine(row):
     assert differences(row) == []
 
 

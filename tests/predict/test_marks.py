@@ -101,7 +101,7 @@ def scenarios():
 
 @settings(max_examples=15, deadline=None)
 @given(scenarios(), st.data())
-def test_an_unknown_is_named_where_it_matters_and_nowhere_else(where, data):
+def test_unknown_cost_is_named_only_where_it_matters(where, data):
     suite, (device, bearer), from_idle = where
     one = with_battery(scenario(suite, device, "server", bearer, from_idle=from_idle), 1e4)
     at, values = data.draw(st.sampled_from(list(unknowns(one))))
@@ -119,7 +119,7 @@ def test_an_unknown_is_named_where_it_matters_and_nowhere_else(where, data):
 
 @settings(max_examples=6, deadline=None)
 @given(st.sampled_from(SUITES), st.sampled_from(["client", "server"]), st.data())
-def test_an_unknown_is_named_through_simulations_too(suite, side, data):
+def test_unknown_cost_is_named_in_simulations(suite, side, data):
     one = scenario(suite, "cortex-m4", "server", "nb-iot")
     message = data.draw(st.sampled_from([None, *(message.index for message in one.trace.messages)]))
     fleet = settle(Fleet(arrivals=f"poisson:{RATE_PER_S}/s", clients=300, replications=1))
@@ -149,7 +149,7 @@ def test_an_unknown_is_named_through_simulations_too(suite, side, data):
         assert hidden["queue_wait_s"]["mean"] is None
 
 
-def test_nothing_is_said_of_clients_that_more_work_would_make_give_up():
+def test_figures_are_unknown_if_more_work_would_cause_timeouts():
     one = without_cost(scenario("tls1.2/psk"), "server", None)
     patient, impatient = (
         builtins(
@@ -164,7 +164,7 @@ def test_nothing_is_said_of_clients_that_more_work_would_make_give_up():
 
 
 @pytest.mark.parametrize("side", ["client", "server"])
-def test_unknown_work_of_clients_bounds_no_load_of_a_storm(side):
+def test_unknown_client_work_gives_no_bound_of_storm_utilisation(side):
     """Slower clients take longer, so that the server's work is a smaller share of the time."""
     one = scenario("tls1.2/psk", "cortex-m4")
     fleet = settle(Fleet(arrivals="storm:1s", clients=100, records="rate=100B/s,for=1s,size=50B"))
@@ -184,7 +184,7 @@ def test_unknown_work_of_clients_bounds_no_load_of_a_storm(side):
         assert 0.0 < hidden["lower"] <= quick["estimate"] < slow["estimate"]
 
 
-def test_unknown_work_bounds_nothing_where_it_may_start_servers():
+def test_unknown_work_gives_no_bounds_with_autoscaling():
     one = scenario("tls1.2/psk")
     fleet = settle(
         Fleet(arrivals="storm:9s", clients=9000, autoscale="max=9,up=60%,down=1%,interval=1s,startup=0s")
@@ -199,7 +199,7 @@ def test_unknown_work_bounds_nothing_where_it_may_start_servers():
     assert hidden["recovery_s"]["lower"] is hidden["utilisation"]["lower"] is None
 
 
-def test_a_wait_that_may_grow_without_end_leaves_an_energy_without_upper_end():
+def test_unbounded_wait_leaves_the_energy_without_upper_bound():
     one = with_battery(scenario("tls1.2/psk", server_device="stm32n6"), 1e4)
     quiet, busy = rows(one, "default", [0.0, 0.9 / one.service_s.mean], 1)
     assert quiet["energy_j"]["upper"] is not None
@@ -210,7 +210,7 @@ def test_a_wait_that_may_grow_without_end_leaves_an_energy_without_upper_end():
     assert lasts["estimate"] < lasts["upper"]
 
 
-def test_a_wait_that_grows_without_bound_is_no_estimate():
+def test_unbounded_wait_has_no_estimate():
     one = without_cost(scenario("tls1.2/psk"), "server", None)
     limit = 1.0 / one.service_s.mean
     quiet, busy, over = rows(one, "default", [0.0, 0.9 * limit, 1.1 * limit], 1)

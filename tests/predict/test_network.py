@@ -59,7 +59,7 @@ def times(
     return replayed({"handshake": spec(messages, timers), "bearer": bearer, "tcp": tcp}, "test")
 
 
-def test_a_handshake_added_up_by_hand():
+def test_handshake_time_matches_a_manual_calculation():
     """GSM CSD, three flights of one segment: every byte and crossing, bare acknowledgements included."""
     tau = 0.391
     connect = (60 + 60) * 8 / 9600 + 2 * tau
@@ -72,14 +72,14 @@ def test_a_handshake_added_up_by_hand():
     assert found.p99_interval_s == (found.ready.mean, found.ready.mean)
 
 
-def test_work_is_on_the_way():
+def test_work_of_both_sides_adds_to_the_handshake_time():
     idle = times(tls13(1063), path(1e9, 1e9, 0.1))
     messages = [("client", HELLO, 0.01), ("server", 1063, 0.02), ("client", FINISHED, 0.03)]
     busy = times(messages, path(1e9, 1e9, 0.1))
     assert busy.ready.mean - idle.ready.mean == pytest.approx(0.06, abs=1e-4)
 
 
-def test_datagrams_need_no_connection():
+def test_datagram_handshake_has_no_connection_setup():
     found = times(tls13(1063), path(9600, 9600, 0.391), dataclasses.replace(DTLS, initial_s=60.0))
     assert found.done.mean == pytest.approx((230 + 1063 + 80 + 3 * 28) * 8 / 9600 + 3 * 0.391)
 
@@ -99,7 +99,7 @@ def test_datagrams_need_no_connection():
         (10e6, 10e6, 0.300, 15_000, 1.205),
     ],
 )
-def test_the_kernels_own_tcp_takes_as_long(up, down, one_way_s, chain_bytes, measured_s):
+def test_kernel_tcp_takes_the_same_time(up, down, one_way_s, chain_bytes, measured_s):
     """TLS 1.3 from the open connection to the client's Finished, Linux 6.18 over a userspace link, no loss.
 
     The sizes of the ClientHello and of the server's flight without its chain, 280 bytes, follow from the
@@ -111,7 +111,7 @@ def test_the_kernels_own_tcp_takes_as_long(up, down, one_way_s, chain_bytes, mea
     assert found.ready.mean - connect_s == pytest.approx(measured_s, rel=tolerance)
 
 
-def test_what_waits_for_the_window_goes_in_full_segments():
+def test_data_waiting_for_the_window_is_sent_in_full_segments():
     """42 kB over GEO, in writes of 4,096 bytes, fit windows of 10 and 20 segments only if segments are full.
 
     Linux's own TCP took 2.15 s over the emulated bearer, until the server had the client's Finished.
@@ -139,7 +139,7 @@ CELLS = [
 
 
 @pytest.mark.parametrize(("name", "trip_ms", "loss", "median_ms", "p95_ms", "messages"), CELLS)
-def test_published_paths(name, trip_ms, loss, median_ms, p95_ms, messages):
+def test_times_match_published_paths(name, trip_ms, loss, median_ms, p95_ms, messages):
     """Their kernel doubled SYN timeouts from the first; their hosts worked for 0.9 to 1.7 ms."""
     ready = times(messages, path(1e9, 1e9, trip_ms / 2e3, loss=loss), syn_linear_timeouts=0).ready
     assert ready.p50 * 1e3 == pytest.approx(median_ms, rel=0.01, abs=1.0)
@@ -148,7 +148,7 @@ def test_published_paths(name, trip_ms, loss, median_ms, p95_ms, messages):
 
 
 @pytest.mark.parametrize("row", KERNEL)
-def test_the_kernels_tcp_under_loss(row):
+def test_kernel_tcp_times_under_loss_are_matched(row):
     """Thousands of handshakes over the kernel's own TCP; a loaded machine made each some ms later."""
     writes = row["server_writes_bytes"]
     rate, loss = row["rate_bits_per_s"], row["loss"]
@@ -160,7 +160,7 @@ def test_the_kernels_tcp_under_loss(row):
     assert abs(ready.mean - measured["mean_s"]) <= 0.03 * measured["mean_s"] + allowance_s
 
 
-def test_delays_that_vary_add_up():
+def test_varying_delays_are_added_per_crossing():
     """Two crossings each way until ready, one more up until done, each a draw of its own."""
     delay = {"kind": "lognormal", "minimum_s": 0.03, "median_s": 0.05, "sigma": 0.8}
     ways = {"traversal_up": delay, "traversal_down": delay, "traversal_holds_s": 0.02}
@@ -172,7 +172,7 @@ def test_delays_that_vary_add_up():
             assert ours.quantile(share) == pytest.approx(np.quantile(theirs, share), rel=0.03)
 
 
-def test_packets_apart_draw_their_own_delays_and_none_overtakes():
+def test_packets_draw_separate_delays_and_are_not_reordered():
     delay = {"kind": "uniform", "minimum_s": 0.0, "maximum_s": 1.0}
     fast = path(1e9, 1e9, 0.0, traversal_up=delay, traversal_down=delay)
     slow_timer = dataclasses.replace(DTLS, initial_s=60.0)
@@ -183,7 +183,7 @@ def test_packets_apart_draw_their_own_delays_and_none_overtakes():
     assert done.p95 == pytest.approx(np.quantile(latest, 0.95), rel=0.02)
 
 
-def test_a_client_that_repeats_alone():
+def test_wtls_client_timer_repeats_flights_of_both_sides():
     """WTLS: a lost flight of either side costs the client's timer, 3 s, then 6; five sendings in all."""
     loss = 0.1
     messages = [("client", 100, 0.0), ("server", 300, 0.0), ("client", 300, 0.0), ("server", 60, 0.0)]
@@ -196,7 +196,7 @@ def test_a_client_that_repeats_alone():
     assert found.failed == pytest.approx(1 - (1 - (1 - through) ** 5) ** 2, abs=1e-3)
 
 
-def test_sides_that_repeat_their_own_flights():
+def test_dtls_side_repeats_its_own_lost_flights():
     """DTLS: each flight costs its sender's timer."""
     loss = 0.2
     timers = dataclasses.replace(DTLS, sends=8)
@@ -206,7 +206,7 @@ def test_sides_that_repeat_their_own_flights():
     assert found.ready.mean == pytest.approx(base + 2 * own, rel=0.02)
 
 
-def test_a_radio_that_sleeps_is_set_up_first():
+def test_idle_radio_adds_its_setup_time():
     bearer = load_bearer("nb-iot")
     assert bearer.setup is not None
     awake = exchange(spec(tls13(1063)), bearer).ready.mean
@@ -253,7 +253,7 @@ CHANCE = 0.04
 @given(
     networks, st.lists(st.floats(10.0, 20_000.0), min_size=1, max_size=3), st.booleans(), st.floats(1.2, 8.0)
 )
-def test_a_worse_network_never_wins(network, sizes, datagrams, factor):
+def test_worse_network_is_never_faster(network, sizes, datagrams, factor):
     up, down, tau, loss = network
     timers = DTLS if datagrams else None
 
@@ -288,6 +288,6 @@ def test_more_bytes_never_arrive_sooner(network, size, more):
     assert few <= many * (1.0 + (CHANCE if loss else 1e-9))
 
 
-def test_what_never_arrives_is_named():
+def test_path_that_loses_everything_is_refused():
     with pytest.raises(InputError, match=r"'test': no handshake completes, .* accepted: "):
         times(tls13(90), path(1e6, 1e6, 0.1, loss=1.0))

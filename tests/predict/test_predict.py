@@ -58,7 +58,7 @@ def one(suite, library, **options):
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_rows_have_exactly_the_promised_keys(library, model):
+def test_rows_have_exactly_the_documented_keys(library, model):
     row = one(P256, library, model=model, rate_per_s=10)
     assert list(row) == KEYS.split()
     assert row["kind"] == "modelled"
@@ -103,7 +103,7 @@ def test_an_uncertain_server_may_have_a_steady_state_at_one_end_only(library):
     assert loaded["queue_s"]["upper"] is None
 
 
-def test_the_default_models_wait_is_pollaczek_and_khinchines(library):
+def test_default_wait_matches_pollaczek_khinchine(library):
     for suite in (RSA, ML_DSA):
         unloaded = one(suite, library, server_device="cortex-m4")
         found = scenario(suite, server_device="cortex-m4", traces=library)
@@ -114,14 +114,14 @@ def test_the_default_models_wait_is_pollaczek_and_khinchines(library):
     assert sd_s > 0.0
 
 
-def test_kuos_model_is_bytes_over_throughput(library):
+def test_kuo_model_is_bytes_over_throughput(library):
     row = one(RSA, library, model="kuo", bearer="gsm-csd", rate_per_s=100)
     sizes = sum(message["bytes"] for message in handmade.TLS12_RSA["messages"])
     assert row["transmission_s"] == pytest.approx(8 * sizes / 9600)
     assert row["queue_s"]["estimate"] == 0.0
 
 
-def test_the_thesiss_model_counts_messages_to_the_server(library):
+def test_thesis_model_counts_messages_to_the_server(library):
     row = one(
         WTLS, library, model="thesis", device="nokia-7650", server_device="wap-gateway-p4", bearer="gsm-csd"
     )
@@ -132,7 +132,7 @@ def test_the_thesiss_model_counts_messages_to_the_server(library):
     assert row["transmission_s"] == pytest.approx(8 * sizes / 9600 + 2 * 5 * 0.3913, rel=1e-3)
 
 
-def test_the_thesiss_rate_is_of_handshakes_too(library):
+def test_thesis_model_rate_is_in_handshakes(library):
     """W = λ Σ s² / (2 (1 - λ Σ s)) over the messages to the server, at λ handshakes per second."""
     row = one(WTLS, library, model="thesis", server_device="wap-gateway-p4", rate_per_s=10)
     server = scenario(WTLS, server_device="wap-gateway-p4", traces=library).server
@@ -144,7 +144,7 @@ def test_the_thesiss_rate_is_of_handshakes_too(library):
     assert row["queue_s"]["estimate"] == pytest.approx(expected_s, rel=1e-6)
 
 
-def test_in_tls13_the_servers_flight_answers_the_clients_hello(library):
+def test_tls13_server_work_is_mostly_for_the_client_hello(library):
     found = scenario(P256, traces=library)
     first, last = queued_message_s(found)
     assert first + last == pytest.approx(found.server.total.mean)
@@ -152,14 +152,14 @@ def test_in_tls13_the_servers_flight_answers_the_clients_hello(library):
     assert first > 3 * last
 
 
-def test_levi_and_savass_model_is_mm1_and_key_material(library):
+def test_levi_savas_model_is_mm1_and_key_material(library):
     row = one(RSA, library, model="levi-savas", rate_per_s=1000)
     rho = row["utilisation"]["estimate"]
     assert row["queue_s"]["estimate"] == pytest.approx(row["server_s"]["estimate"] * rho / (1 - rho))
     assert row["transmission_s"] == pytest.approx(8 * 900 / 12e6 + 8 * 267 / 12e6)
 
 
-def test_the_bearers_spread_is_in_the_range(library):
+def test_range_includes_the_delay_spread_of_the_bearer(library):
     row = one(PSK, library, bearer="gsm-csd")
     # The devices' own work is a thousandth of it: the range's upper end is the 95th percentile.
     assert row["ready_s"]["lower"] < row["done_s"]["p50"]
@@ -167,7 +167,7 @@ def test_the_bearers_spread_is_in_the_range(library):
     assert row["done_s"]["p50"] < row["done_s"]["p95"] < row["done_s"]["p99"]
 
 
-def test_datagrams_save_the_connection(library):
+def test_datagrams_save_the_connection_setup(library):
     tcp = one(PSK, library, bearer="geo")["transmission_s"]
     udp = one(WTLS, library, bearer="geo")["transmission_s"]
     assert tcp - udp > 0.59
@@ -186,7 +186,7 @@ loads = st.floats(0.0, 2.0).filter(lambda share: abs(share - 1.0) > 1e-9)
 
 @settings(deadline=None)
 @given(st.lists(loads, min_size=2, max_size=6), st.sampled_from(MODELS), st.sampled_from([RSA, P256, ML_DSA]))
-def test_more_load_never_waits_less(tmp_path_factory, shares, model, suite):
+def test_ready_time_never_decreases_with_load(tmp_path_factory, shares, model, suite):
     found = scenario(suite, traces=shared_library(tmp_path_factory))
     taken_s = found.service_s.mean if model == "default" else found.server.total.mean
     limit = 1.0 / taken_s
@@ -225,7 +225,7 @@ def shared_library(factory) -> TraceLibrary:
 
 @pytest.mark.parametrize("percentile", [None, 99.0])
 @pytest.mark.parametrize("workers", [1, 4])
-def test_capacity_is_where_the_promise_just_holds(library, percentile, workers):
+def test_capacity_is_the_highest_rate_within_the_limit(library, percentile, workers):
     (row,) = capacity_rows(
         [RSA],
         within_s=6.0,
@@ -243,7 +243,7 @@ def test_capacity_is_where_the_promise_just_holds(library, percentile, workers):
         assert at["ready_s"]["mean"] == pytest.approx(6.0, rel=1e-3)
 
 
-def test_capacity_grows_with_workers_and_time_and_falls_with_the_percentile(library):
+def test_capacity_grows_with_workers_and_time_and_falls_with_percentile(library):
     def rate(**options):
         given = grouped(library, server_device="wap-gateway-p4", bearer="ethernet", **options)
         (row,) = capacity_rows([RSA], **given)
@@ -253,7 +253,7 @@ def test_capacity_grows_with_workers_and_time_and_falls_with_the_percentile(libr
     assert rate(within_s=1.0, percentile=99) < rate(within_s=1.0)
 
 
-def test_an_unreachable_promise_is_a_rate_of_0(library):
+def test_unreachable_limit_gives_rate_zero(library):
     (row,) = capacity_rows([RSA], within_s=0.1, bearer="geo", costs=Costs(library))
     assert row["rate_per_s"]["estimate"] == 0
     assert row["unloaded_s"]["estimate"] > 0.1
@@ -262,7 +262,7 @@ def test_an_unreachable_promise_is_a_rate_of_0(library):
 
 @pytest.mark.parametrize("percentile", [None, 99.0])
 @pytest.mark.parametrize("server", ["server", "cortex-m4"])
-def test_workers_for_many_rates_are_those_of_each(library, percentile, server):
+def test_workers_for_many_rates_match_separate_searches(library, percentile, server):
     """One search over many rates gives the same results as one search per rate."""
     found = scenario(RSA, "phone", server, "lte", traces=library)
     rates = [0.5, 900.0, 1.0, 20.0, 21.0, 300.0, 300.5, 301.0, 20000.0, 3.0, 1e9, 5.0, 20.0]
@@ -275,7 +275,7 @@ def test_workers_for_many_rates_are_those_of_each(library, percentile, server):
         assert low is None or high is None or low <= high
 
 
-def test_a_server_without_public_keys_has_a_capacity_too(library):
+def test_server_without_public_keys_has_a_finite_capacity(library):
     """The stack's own work and the connection limit it: nothing is free."""
     (row,) = capacity_rows([PSK], within_s=2, costs=Costs(library))
     rate, limit = row["rate_per_s"], row["limit_per_s"]
@@ -284,7 +284,7 @@ def test_a_server_without_public_keys_has_a_capacity_too(library):
 
 
 @pytest.mark.parametrize("percentile", [None, 99.0])
-def test_the_workers_that_a_rate_needs_are_the_fewest_that_keep_the_promise(library, percentile):
+def test_workers_needed_are_the_fewest_that_meet_the_limit(library, percentile):
     options = {"within_s": 0.2, "bearer": "ethernet", "percentile": percentile, "costs": Costs(library)}
     (row,) = capacity_rows([RSA], rate_per_s=9000.0, **options)
     needed = row["workers_needed"]["estimate"]
@@ -297,12 +297,12 @@ def test_the_workers_that_a_rate_needs_are_the_fewest_that_keep_the_promise(libr
     assert few < 9000.0 <= enough * 1.001
 
 
-def test_no_number_of_workers_shortens_a_network(library):
+def test_no_number_of_workers_is_given_if_the_network_is_too_slow(library):
     (row,) = capacity_rows([RSA], within_s=0.1, bearer="geo", rate_per_s=10.0, costs=Costs(library))
     assert row["workers_needed"] is None
 
 
-def test_a_suite_that_cannot_be_predicted_is_a_row_that_says_why(library):
+def test_suite_that_cannot_be_predicted_gives_an_error_row(library):
     good, bad = predict_rows([RSA, "tls1.2/nonsense"], costs=Costs(library))
     assert good["ready_s"]["mean"] > 0.0
     assert "tls1.2/nonsense" in bad["error"]
@@ -310,7 +310,7 @@ def test_a_suite_that_cannot_be_predicted_is_a_row_that_says_why(library):
         predict_rows(["tls1.2/nonsense"], costs=Costs(library))
 
 
-def test_rows_are_what_the_schema_says(library):
+def test_rows_match_the_schema(library):
     from shakedown.schema import convert
     from shakedown.schema.predictions import Capacity, FailedPrediction, Prediction
 
@@ -331,7 +331,7 @@ def test_rows_are_what_the_schema_says(library):
         convert(json.loads(json.dumps(row)), Capacity)
 
 
-def test_what_is_guessed_of_symmetric_work_says_of_how_many_calls():
+def test_estimated_symmetric_work_states_its_number_of_calls():
     """Also if the rate is the device's own and only the cost of a call is estimated."""
     calls = {}
     for operation in open_library()[P256].operations:
@@ -356,14 +356,14 @@ def test_without_a_steady_state_an_energy_has_no_estimate(library):
     assert busy["wake_tail_j"] == quiet["wake_tail_j"]
 
 
-def test_how_a_figure_was_found_is_said_once():
+def test_method_of_a_figure_is_stated_once():
     (row,) = predict_rows(["tls1.3/x25519mlkem768/p256/server"], device="esp32")
     methods = [one["method"] for one in row["extrapolated"]]
     assert any(method.count("parts: ") for method in methods)
     assert all(method.count("parts: ") <= 1 for method in methods)
 
 
-def test_suites_on_one_device_are_compared_without_what_both_assume(library):
+def test_ratio_of_suites_cancels_shared_assumptions(library):
     first, psk = predict_rows([P256, PSK], device="cortex-m4", costs=Costs(library))
     assert first["ratio_to_first"] is None
     share = psk["ratio_to_first"]
@@ -371,7 +371,7 @@ def test_suites_on_one_device_are_compared_without_what_both_assume(library):
     assert share["upper"] < psk["client_s"]["upper"] / first["client_s"]["lower"]
 
 
-def test_energy_is_told_where_the_profiles_know_it(library, tmp_path):
+def test_energy_is_reported_if_the_profiles_state_it(library, tmp_path):
     device = tmp_path / "device.toml"
     device.write_text(
         """schema = 1
@@ -450,7 +450,7 @@ idle_w = 0.02
         ({"server_workers": 2, "model": "thesis"}, "workers is 2; accepted with model thesis: 1"),
     ],
 )
-def test_what_cannot_be_asked(library, options, words):
+def test_wrong_predict_options_are_refused(library, options, words):
     with pytest.raises(InputError, match=words):
         predict_rows([RSA], **grouped(library, **options))
 
@@ -459,12 +459,12 @@ def test_what_cannot_be_asked(library, options, words):
     ("options", "words"),
     [({"within_s": 0.0}, "within is 0"), ({"within_s": 1.0, "percentile": 100.0}, "percentile is 100")],
 )
-def test_what_cannot_be_promised(library, options, words):
+def test_wrong_capacity_options_are_refused(library, options, words):
     with pytest.raises(InputError, match=words):
         capacity_rows([RSA], costs=Costs(library), **options)
 
 
-def test_a_prediction_reads_no_more_than_it_needs(library, monkeypatch):
+def test_prediction_reads_only_the_needed_traces(library, monkeypatch):
     """A scenario reads one trace and two or three profiles, not the library."""
     read = []
     from shakedown.prediction import library as traces
@@ -477,7 +477,7 @@ def test_a_prediction_reads_no_more_than_it_needs(library, monkeypatch):
     assert len(read) == 2  # the index and the trace
 
 
-def test_many_rates_are_the_rows_of_each():
+def test_many_rates_give_the_rows_of_each_rate():
     one = scenario("tls1.3/x25519/p256/server", "cortex-m4", "server", "gprs")
     rates = [0.0, 1.0, 100.0, 2000.0, 1e7]
     for model, workers in (("default", 1), ("default", 3), ("thesis", 1)):
@@ -485,7 +485,7 @@ def test_many_rates_are_the_rows_of_each():
         assert together == [rows(one, model, [rate], workers)[0] for rate in rates]
 
 
-def test_rates_and_places_share_what_they_have_in_common(monkeypatch):
+def test_rates_and_places_share_common_computations(monkeypatch):
     """What depends on the place alone, or on the rate alone, is computed once for each."""
     from shakedown.models import queueing, waiting
     from shakedown.prediction import scenario as scenarios
@@ -524,7 +524,7 @@ def test_rates_and_places_share_what_they_have_in_common(monkeypatch):
 
 
 @given(st.floats(1e-6, 1e3), st.floats(1e-9, 1e12))
-def test_work_that_varies_never_takes_less_than_nothing(mean_s, times):
+def test_varying_work_never_has_a_negative_time(mean_s, times):
     """Even if the deviation is far above the mean, percentiles are not negative times."""
     spread = work_spread(mean_s, times * mean_s)
     assert spread.values_s[0] >= -mean_s * (1 + 1e-9)

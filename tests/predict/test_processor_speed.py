@@ -12,7 +12,7 @@ from shakedown.prediction.cpu_contention import shared
 from shakedown.prediction.processor_speed import Speed, Timed
 
 
-def test_the_loop_decides_and_not_what_was_measured():
+def test_samples_are_selected_by_the_loop_and_not_by_their_value():
     speed = Speed([1.0] * 10 + [1.6] * 30)
     some = [Timed(5.0, 1.6), Timed(90.0, 1.0), Timed(1.0, 1.5), Timed(70.0, 1.09)]
     assert speed.counted(some) == [90.0, 70.0]
@@ -21,25 +21,25 @@ def test_the_loop_decides_and_not_what_was_measured():
     assert speed.lowest == 1.0
 
 
-def test_the_fastest_loops_count_where_too_few_are_at_full_speed():
+def test_fastest_samples_are_used_if_too_few_are_at_full_speed():
     speed = Speed([1.0] * 10)
     assert speed.counted([Timed("a", 1.5), Timed("b", 1.3), Timed("c", 1.4)], 2) == ["b", "c"]
     assert speed.lowest == 1.4
     assert speed.spread == pytest.approx(1.96)  # a profile of this time is no surer than that
 
 
-def test_times_that_count_are_those_at_full_speed():
+def test_selected_times_are_corrected_to_full_speed():
     """Counted times are corrected by the ratio of the loop's times."""
     speed = Speed([2.0] * 10)
     found = speed.at_full([Timed(100.0, 2.0), Timed(105.0, 2.1), Timed(300.0, 4.0)])
     assert found == pytest.approx([100.0, 100.0])
 
 
-def test_a_single_fast_loop_is_not_the_usual_best():
+def test_single_fast_loop_does_not_set_full_speed():
     assert Speed([0.5] + [1.0] * 19).full_s == 1.0
 
 
-def test_both_loops_beside_a_short_measurement_count(monkeypatch):
+def test_short_measurement_uses_the_slower_loop_beside_it(monkeypatch):
     monkeypatch.setattr(processor_speed, "FLANK", 1)
     monkeypatch.setattr(processor_speed, "loop_s", iter([1.0, 1.5, 2.0, 1.0]).__next__)
     speed = Speed()

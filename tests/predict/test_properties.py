@@ -63,7 +63,7 @@ def _times(row):
 
 @settings(max_examples=20, deadline=None)
 @given(st.sampled_from(["cortex-m4", "esp32", "raspberry-pi"]), st.sampled_from(SUITES), st.floats(1.0, 20.0))
-def test_a_faster_clock_costs_less_where_all_is_scaled_by_it(reference, suite, faster):
+def test_scaled_costs_are_proportional_to_the_clock_period(reference, suite, faster):
     trace = open_library()[suite]
     described = load_device("via-533")
     quicker = dataclasses.replace(described, clock_hz=described.clock_hz * faster)

@@ -62,7 +62,7 @@ def test_each_suite_of_the_scan_is_recorded():
 @pytest.mark.parametrize(
     "board", [name for name in shipped_names("devices") if load_device(name).has_primitives]
 )
-def test_nothing_unknown_is_zero_and_all_that_depends_on_it_is_marked(board, bearer):
+def test_unknown_costs_are_not_zero_and_dependent_figures_are_marked(board, bearer):
     device = load_device(board)
     for build in (device, *device.variants):
         for suite in SUITES:

@@ -41,7 +41,7 @@ def board(*primitives: tuple[str, str, str, float], **more):
     return parse_device({**HEAD, "primitive": entries, **more}, "board.toml")
 
 
-def test_own_figures_are_not_scaled():
+def test_figures_of_the_device_are_not_scaled():
     device = load_device("cortex-m4")
     cost = side_cost(parse_trace(handmade.TLS13_P256, "x"), "client", device)
     own = cost.parts["cortex-m4: own"]
@@ -51,7 +51,7 @@ def test_own_figures_are_not_scaled():
     assert all(row["basis"] == "assumed" and row["time_s"] > 0.0 for row in cost.figures)
 
 
-def test_a_signature_by_rejection_varies_where_its_source_gives_the_mean_alone():
+def test_rejection_signature_varies_even_if_only_the_mean_is_published():
     """pqm4 publishes the minimum for one board; for all boards the expected rounds give the deviation."""
     known = load_device("cortex-m4:c").costs
     alone = board(*(("sign", "mldsa", token, 1.0) for token in ("mldsa44", "mldsa65", "mldsa87")))
@@ -68,7 +68,7 @@ def test_a_signature_by_rejection_varies_where_its_source_gives_the_mean_alone()
     assert scaled.sd_s == pytest.approx(0.7 * scaled.mean_s)
 
 
-def test_the_basis_is_that_of_parts_that_may_be_large():
+def test_basis_is_that_of_the_parts_that_may_be_large():
     """A cipher estimated at a fortieth of the work, but perhaps a third of it, decides the basis."""
     device = software(
         ("derive", "ecdh", "p256", 250.0),
@@ -87,7 +87,7 @@ def test_the_basis_is_that_of_parts_that_may_be_large():
     assert cost.basis == "assumed"
 
 
-def test_stacks_take_less_where_no_public_key_leaves_caches_cold():
+def test_stack_work_is_smaller_without_public_key_operations():
     """On large cores, as the reference's own handshakes of both kinds show."""
     shown = reference()
     warm, cold = (shown.message("tls1.2", "ClientHello", "process", public_keys=one) for one in (False, True))
@@ -100,7 +100,7 @@ def test_stacks_take_less_where_no_public_key_leaves_caches_cold():
     assert 0.6 < psk.mean / measured.mean < 1.7
 
 
-def test_symmetric_work_with_both_figures_is_estimated_by_call_and_kib():
+def test_symmetric_work_is_estimated_by_call_and_kib():
     device = board(
         primitive=[{"operation": "digest", "algorithm": "sha256", "per_call_us": 2.0, "per_kib_us": 10.0}],
         overhead={"per_handshake_us": 0.0},
@@ -112,7 +112,7 @@ def test_symmetric_work_with_both_figures_is_estimated_by_call_and_kib():
     assert side_cost(parse_trace(trace, "x"), "client", device).total.mean == pytest.approx(26e-6)
 
 
-def test_symmetric_work_at_a_published_rate_has_blocks_and_calls():
+def test_symmetric_work_at_a_published_rate_adds_padding_and_calls():
     """A rate of long messages contains neither padding nor the cost of a call: both are added, and marked."""
     device = board(
         primitive=[{"operation": "digest", "algorithm": "sha256", "per_kib_us": 1000.0}],
@@ -134,7 +134,7 @@ def test_symmetric_work_at_a_published_rate_has_blocks_and_calls():
     assert not cost.without_cost
 
 
-def test_own_overhead_counts_messages_and_bytes_and_lands_in_messages():
+def test_device_overhead_counts_messages_and_bytes_per_message():
     device = board(
         ("sign", "rsa", "rsa2048", 1.0),
         overhead={"per_handshake_us": 100.0, "per_message_us": 10.0, "per_byte_us": 0.1},
@@ -148,7 +148,7 @@ def test_own_overhead_counts_messages_and_bytes_and_lands_in_messages():
 
 
 @pytest.mark.parametrize("name", ["phone", "server", "cortex-m4", "palm-vii", "esp32", "rp2350"])
-def test_a_handshake_without_public_keys_costs_something_everywhere(name):
+def test_handshake_without_public_keys_has_a_cost_on_every_device(name):
     """Even PSK has a cost, and its basis is "assumed"."""
     for side in ("client", "server"):
         cost = side_cost(parse_trace(handmade.TLS12_PSK, "x"), side, load_device(name))
@@ -158,7 +158,7 @@ def test_a_handshake_without_public_keys_costs_something_everywhere(name):
         assert sum(cost.message_s.values()) == pytest.approx(cost.total.mean)
 
 
-def test_work_without_a_cost_is_unknown_and_named():
+def test_operation_without_cost_figure_is_unknown_and_named():
     trace = parse_trace(
         handmade.entry(
             "tls1.2/ecdhe_ecdsa/sect571r1/server",
@@ -174,7 +174,7 @@ def test_work_without_a_cost_is_unknown_and_named():
     assert cost.basis == "unknown"
 
 
-def test_a_lone_size_goes_by_the_familys_law():
+def test_single_key_size_is_scaled_by_the_size_law():
     """No build has this size: the family's law decides, and how far other sizes are from it."""
     figure = call_figure(board(("decrypt", "rsa", "rsa1024", 10.0)), ("decrypt", "rsa", "rsa1280"))
     assert figure.time is not None
@@ -197,7 +197,7 @@ def test_a_private_operation_does_not_depend_on_the_exponent():
         assert figure.method.startswith("same work")
 
 
-def test_the_small_exponents_range_holds_daswanis_figures():
+def test_small_exponent_range_contains_the_figures_of_daswani():
     """598 ms with e = 3 and 1482 ms with e = 65537, on one device."""
     figure = call_figure(board(("verify", "rsa", "rsa1024", 1482.0)), ("verify", "rsa", "rsa1024e3"))
     assert figure.time is not None
@@ -207,7 +207,7 @@ def test_the_small_exponents_range_holds_daswanis_figures():
     assert back.time.low < 1.482 < 1.05 * back.time.high  # the range ends 3 % below
 
 
-def test_a_hybrid_is_its_parts():
+def test_hybrid_cost_is_the_sum_of_its_parts():
     device = load_device("cortex-m4")
     costs = device.costs
     figure = call_figure(device, ("encapsulate", "hybrid", "x25519mlkem768"))
@@ -222,7 +222,7 @@ def test_a_device_without_primitives_is_refused_in_one_line():
     assert "\n" not in str(caught.value)
 
 
-def test_clock_scaling_is_asked_for_and_named():
+def test_clock_scaling_is_optional_and_named():
     trace = parse_trace(handmade.TLS12_RSA, "x")
     palm, iphone = load_device("palm-vii"), load_device("via-533")
     own, scaled = side_cost(trace, "client", palm), side_cost(trace, "client", iphone, palm)
@@ -254,7 +254,7 @@ TRIPLES = [
 
 
 @pytest.mark.parametrize("name", DEVICES)
-def test_every_figure_is_own_or_says_how_it_was_made_or_is_unknown(name):
+def test_every_figure_has_a_basis_and_a_method(name):
     device = load_device(name)
     for triple in TRIPLES:
         figure = call_figure(device, triple)
@@ -271,7 +271,7 @@ def test_every_figure_is_own_or_says_how_it_was_made_or_is_unknown(name):
 
 
 @pytest.mark.parametrize("name", DEVICES)
-def test_key_generation_and_decapsulation_of_a_kem_are_within_a_factor_of_three(name):
+def test_kem_keygen_and_decapsulation_are_within_a_factor_of_three(name):
     device = load_device(name)
     for token in ("mlkem512", "mlkem768", "mlkem1024"):
         made, opened = (call_figure(device, (step, "mlkem", token)) for step in ("keygen", "decapsulate"))
@@ -311,7 +311,7 @@ def test_a_larger_key_is_never_cheaper(name):
         assert times == sorted(times)
 
 
-def test_independent_causes_combine_as_roots_of_squares():
+def test_independent_deviations_combine_in_quadrature():
     parts = {"a": Range(8.0, 10.0, 13.0), "b": Range(16.0, 20.0, 24.0)}
     whole = combined(parts)
     assert whole.mean == 30.0
@@ -319,7 +319,7 @@ def test_independent_causes_combine_as_roots_of_squares():
     assert whole.high == pytest.approx(30.0 + math.hypot(3.0, 4.0))
 
 
-def test_what_two_sums_assume_alike_cancels_in_their_ratio():
+def test_shared_assumptions_cancel_in_a_ratio():
     shared = Range(1.0, 10.0, 100.0)
     assert ratio({"x": shared}, {"x": shared.times(2.0)}) == pytest.approx((0.5, 0.5, 0.5))
     apart = ratio({"x": shared}, {"y": shared.times(2.0)})
@@ -331,7 +331,7 @@ def software(*primitives: tuple[str, str, str, float], **more):
     return board(*primitives, implementation=kinds, core={"word_bits": 32}, **more)
 
 
-def test_x25519_is_scaled_from_p256_where_the_library_is_known():
+def test_x25519_is_scaled_from_p256_if_the_library_is_known():
     figures = [("derive", "ecdh", "p256", 100.0), ("sign", "ecdsa", "p256", 110.0)]
     figure = call_figure(software(*figures, library="mbed TLS (mbedTLS) 3"), ("derive", "ecdh", "x25519"))
     assert figure.time is not None
@@ -344,12 +344,12 @@ def test_x25519_is_scaled_from_p256_where_the_library_is_known():
     assert "uncertain by" in unknown.method
 
 
-def test_what_an_accelerator_does_not_offer_is_unknown():
+def test_operation_that_an_accelerator_lacks_is_unknown():
     device = board(("derive", "ecdh", "p256", 1.0), implementation={"curves": "accelerator"})
     assert call_figure(device, ("derive", "ecdh", "x25519")).basis == "unknown"
 
 
-def test_what_an_accelerator_does_not_offer_its_library_computes_in_c():
+def test_operation_that_an_accelerator_lacks_is_computed_in_c():
     """The board's own build of that library in C gives the cost; the library's class alone is uncertain."""
     x25519 = ("derive", "ecdh", "x25519")
     there = load_device("k82:c")
@@ -380,7 +380,7 @@ IN_C = ("k32w148", "kw47", "mcx-n947", "imx-rt1180", "rw612:c", "nrf52840:c", "k
 
 
 @pytest.mark.parametrize(("time_ms", "counted"), [(500.0, True), (0.5, False)])
-def test_a_rough_cipher_counts_only_beside_much_longer_work(time_ms, counted):
+def test_uncertain_cipher_is_used_only_beside_much_longer_work(time_ms, counted):
     """Without a figure for any cipher, a C core's AES-GCM is known within a factor of about twenty."""
     device = software(
         ("derive", "ecdh", "p256", time_ms),
@@ -405,7 +405,7 @@ def test_a_rough_cipher_counts_only_beside_much_longer_work(time_ms, counted):
         assert "by the clock it is uncertain" in cost.without_cost[0]["reason"]
 
 
-def test_a_servers_software_has_its_connection_its_work_and_its_library():
+def test_server_software_sets_connection_work_and_library():
     """Go's RSA is compared with OpenSSL's X25519: it is no faster where OpenSSL's RSA is vectorised."""
     suite, device = "tls1.3/x25519/rsa3072/server", load_device("epyc-turin")
     ours, haproxy, go = (
@@ -436,7 +436,7 @@ def test_a_servers_software_has_its_connection_its_work_and_its_library():
     assert clients[0].total == clients[1].total
 
 
-def test_work_on_a_message_is_that_with_the_nearest_public_key_work():
+def test_message_work_uses_the_nearest_public_key_operations():
     """A key exchange that signs with Ed25519 is not the average of all, most of them with larger numbers."""
     measured = {"": 13.0, "dh+rsa": 26.0, "ecdh+rsa": 20.0, "ecdsa+xdh": 7.0, "rsa+xdh": 8.0, "xdh": 3.0}
     overhead = Overhead(
@@ -458,7 +458,7 @@ def test_work_on_a_message_is_that_with_the_nearest_public_key_work():
     assert overhead.of("tls1.2", "Finished", "generate", "xdh") is None
 
 
-def test_a_servers_software_has_its_own_factor_without_public_keys():
+def test_server_software_has_a_separate_factor_without_public_keys():
     go, device = load_software("go"), load_device("epyc-turin")
     assert go.symmetric_work is not None
     for suite, factor in (

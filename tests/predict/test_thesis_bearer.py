@@ -39,7 +39,7 @@ def check(ratios: list[float], within: list[bool]) -> None:
     assert sum(within) >= 40
 
 
-def test_the_default_model_gives_back_the_thesis(cases):
+def test_default_model_reproduces_the_thesis(cases):
     ratios, within = [], []
     for total_s, processing_s, messages, _ in cases:
         sizes = [message_spec(one.sender, one.name, one.size_bytes, flight=one.flight) for one in messages]
@@ -50,7 +50,7 @@ def test_the_default_model_gives_back_the_thesis(cases):
     check(ratios, within)
 
 
-def test_the_thesiss_own_model_gives_it_back_too(cases):
+def test_thesis_model_reproduces_the_thesis(cases):
     """All crossings of a total have one delay, so nine in ten totals lie within 1.645 summed deviations."""
     assert BEARER.thesis is not None
     ratios, within = [], []
@@ -63,7 +63,7 @@ def test_the_thesiss_own_model_gives_it_back_too(cases):
     check(ratios, within)
 
 
-def test_every_total_has_both_ends_and_most_hold_the_thesiss():
+def test_totals_have_ranges_and_most_contain_the_thesis_value():
     """RC5, of which neither device has a figure, is assumed with a range; 44 of 48 was fixed beforehand."""
     thesis, held = Thesis(load(SLUG)), 0
     for case, authentication in thesis.all():

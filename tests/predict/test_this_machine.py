@@ -22,7 +22,7 @@ from shakedown.schema import builtins
 FULL, SYMMETRIC = "tls1.3/x25519/p256/server", "tls1.2/psk"
 
 
-def test_measured_handshakes_leave_the_stacks_work():
+def test_measured_handshakes_give_the_stack_overhead():
     """The objects are the core's, whose rows are tuples, not decoded JSON."""
     found = summarise([builtins(real.measurement(FULL)), builtins(real.measurement(SYMMETRIC))])
     kinds = {(row["protocol"], row["name"], row["work"]) for row in found.overhead["message"]}
@@ -33,7 +33,7 @@ def test_measured_handshakes_leave_the_stacks_work():
 
 
 @pytest.mark.parametrize("suite", [FULL, SYMMETRIC])
-def test_a_profile_of_a_handshake_estimates_that_handshake(tmp_path, suite):
+def test_profile_of_a_handshake_reproduces_its_cost(tmp_path, suite):
     # Medians of many repetitions; the closest of three, because other programs use the processors, too.
     errors = [_error_of_its_own(tmp_path, suite, 50 + attempt) for attempt in range(3)]
     # A single handshake cannot separate calls from bytes: part of its symmetric work stays assumed.
@@ -76,7 +76,7 @@ class Slowing(Speed):
         return 0.001
 
 
-def test_rounds_are_kept_as_they_come(fake):
+def test_rounds_are_reported_as_they_are_measured(fake):
     seen: list[int] = []
     few = {"rounds": 3, "repeat": 2}
     measure_suites(["tls1.2/psk"], **few, speed=Steady(), on_round=lambda found: seen.append(len(found)))
@@ -85,7 +85,7 @@ def test_rounds_are_kept_as_they_come(fake):
     assert seen == [1, 1, 1, 0]
 
 
-def test_there_are_more_rounds_while_none_is_at_full_speed(fake):
+def test_rounds_are_added_until_one_is_at_full_speed(fake):
     seen: list[int] = []
     measure_suites(
         ["tls1.2/psk"], rounds=3, repeat=2, speed=Slowing(), on_round=lambda found: seen.append(len(found))
@@ -93,7 +93,7 @@ def test_there_are_more_rounds_while_none_is_at_full_speed(fake):
     assert seen == [1] * (MAX_ROUND_FACTOR * 3)
 
 
-def test_forty_suites_are_checked_and_none_of_them_may_be_fitted():
+def test_forty_checked_suites_are_not_in_the_fit():
     from shakedown import native
 
     wanted = {native.runnable(name) for name in CHECKED}
@@ -106,12 +106,12 @@ def test_forty_suites_are_checked_and_none_of_them_may_be_fitted():
         check([], [one], [one])
 
 
-def test_every_suite_of_a_profile_runs_here_under_its_one_name():
+def test_every_profile_suite_is_runnable_and_canonical():
     assert all(native.runnable(name) == name for name in native.profile_suites())
 
 
 @pytest.mark.parametrize("protocol", ["tls1.2", "tls1.3"])
-def test_a_profile_is_measured_with_signatures_of_every_kind(protocol):
+def test_profile_suites_cover_every_signature_kind(protocol):
     """A stack's work around a signature depends on the kind of signature."""
     keys = {
         key
@@ -122,7 +122,7 @@ def test_a_profile_is_measured_with_signatures_of_every_kind(protocol):
     assert keys >= {"rsa2048", "p256", "ed25519"}
 
 
-def test_what_the_probe_writes_makes_a_profile(tmp_path):
+def test_probe_output_is_imported_as_a_profile(tmp_path):
     timed = [builtins(one) for one in native.primitives(filter=["sign"], seconds=0.001)]
     handshakes = [builtins(real.measurement(FULL)), builtins(real.measurement(SYMMETRIC))]
     text = json.dumps({"machine": {}, "primitives": timed, "handshakes": handshakes})
@@ -136,7 +136,7 @@ def test_what_the_probe_writes_makes_a_profile(tmp_path):
         import_benchmark(json.dumps({"primitives": [1], "handshakes": handshakes}), "router.json")
 
 
-def test_the_probes_connection_is_the_profiles(tmp_path):
+def test_connection_costs_of_the_probe_are_imported(tmp_path):
     times = {"server_us": 90.0, "client_us": 80.0, "sd_us": 4.0, "per_kib_us": 0.5}
     connection = {**times, "server_cold": 0.05, "client_cold": 0.25}
     document = {

@@ -17,7 +17,7 @@ from shakedown.prediction.trace import parse_trace
 from shakedown.profiles import load_software
 
 
-def test_a_library_gives_back_what_was_written(library):
+def test_library_returns_the_written_traces(library):
     for entry in handmade.LIBRARY:
         assert library[entry["suite"]] == parse_trace(entry, "as written")
     trace = library["tls1.3/x25519/p256/server"]
@@ -25,7 +25,7 @@ def test_a_library_gives_back_what_was_written(library):
     assert not trace.datagrams
 
 
-def test_every_trace_stands_where_the_index_says(library_path):
+def test_every_trace_is_at_its_index_position(library_path):
     first, *lines = library_path.read_bytes().splitlines(keepends=True)
     index = json.loads(first)["shakedown_traces"]
     whole = first + b"".join(lines)
@@ -39,7 +39,7 @@ def test_the_same_traces_make_the_same_file(library_path, tmp_path):
 
 
 @pytest.mark.parametrize("lines", [False, True])
-def test_what_measure_prints_is_a_library_too(tmp_path, lines):
+def test_json_array_and_json_lines_are_read_as_a_library(tmp_path, lines):
     path = tmp_path / "measured.json"
     text = (
         "\n".join(json.dumps(e) for e in handmade.LIBRARY)
@@ -50,7 +50,7 @@ def test_what_measure_prints_is_a_library_too(tmp_path, lines):
     assert TraceLibrary(path)["tls1.2/psk"].suite == "tls1.2/psk"
 
 
-def test_tickets_are_no_flight():
+def test_tickets_belong_to_no_flight():
     late = handmade.entry("tls1.3/psk", [("client", "ClientHello", 1, 100)], [])
     late["messages"].append({**late["messages"][0], "index": 1, "name": "NewSessionTicket", "flight": None})
     trace = parse_trace(late, "x")
@@ -130,7 +130,7 @@ def test_one_notice_announces_all_suites_that_have_to_be_recorded(library_path, 
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_damaged_index_is_one_line(library_path, spoil, said):
+def test_damaged_index_is_reported_in_one_line(library_path, spoil, said):
     first, rest = library_path.read_bytes().split(b"\n", 1)
     library_path.write_bytes(spoil(first) + b"\n" + rest)
     with pytest.raises(InputError) as caught:
@@ -140,14 +140,14 @@ def test_a_damaged_index_is_one_line(library_path, spoil, said):
     assert "\n" not in str(caught.value)
 
 
-def test_an_index_that_names_another_trace(library_path):
+def test_index_that_points_to_another_trace_is_refused(library_path):
     whole = library_path.read_bytes()
     library_path.write_bytes(whole.replace(b'"suite":"tls1.2/psk"', b'"suite":"tls1.2/pks"'))
     with pytest.raises(InputError, match=r"damaged: tls1\.2/psk is not at the position in its index"):
         TraceLibrary(library_path)["tls1.2/psk"]
 
 
-def test_a_file_of_traces_without_an_end_is_refused(monkeypatch):
+def test_endless_file_of_traces_is_refused(monkeypatch):
     from shakedown.prediction import library
 
     monkeypatch.setattr(library, "MAX_TRACES_BYTES", 1 << 20)
@@ -155,7 +155,7 @@ def test_a_file_of_traces_without_an_end_is_refused(monkeypatch):
         TraceLibrary(Path("/dev/zero"))["tls1.2/psk"]
 
 
-def test_a_missing_trace_that_cannot_be_recorded(library):
+def test_missing_trace_that_cannot_be_recorded_is_reported(library):
     with pytest.raises(InputError, match=r'no trace of "tls1.2/pks".*did you mean "tls1.2/psk"'):
         library["tls1.2/pks"]
 
@@ -208,19 +208,19 @@ def spoilt(change) -> str:
         ),
     ],
 )
-def test_a_file_that_holds_no_traces(tmp_path, content, words):
+def test_file_without_traces_is_refused(tmp_path, content, words):
     path = tmp_path / "bad.json"
     path.write_text(content, encoding="utf-8")
     with pytest.raises(InputError, match=words):
         TraceLibrary(path)["tls1.2/psk"]
 
 
-def test_a_file_that_is_not_there(tmp_path):
+def test_missing_file_is_reported(tmp_path):
     with pytest.raises(InputError, match="no such file"):
         TraceLibrary(tmp_path / "nowhere.json")["tls1.2/psk"]
 
 
-def test_of_several_handshakes_of_a_suite_the_first_is_taken_and_said(tmp_path):
+def test_first_of_several_handshakes_is_used_with_a_notice(tmp_path):
     path = tmp_path / "captured.json"
     small = handmade.entry("tls1.3/psk", [("client", "ClientHello", 1, 100)], [])
     large = handmade.entry("tls1.3/psk", [("client", "ClientHello", 1, 900)], [])
@@ -235,7 +235,7 @@ def test_of_several_handshakes_of_a_suite_the_first_is_taken_and_said(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "3", '{"suite": "tls1.2/rsa/rsa2048/server"}'])
-def test_a_kept_trace_that_was_damaged_is_recorded_again(library_path, tmp_path, text):
+def test_damaged_cached_trace_is_recorded_again(library_path, tmp_path, text):
     entry = handmade.entry("tls1.2/dhe_psk+dh1024", [("client", "ClientHello", 1, 100)], [])
     kept = tmp_path / "tls1.2%2Fdhe_psk%2Bdh1024.json"
     kept.write_text(text)
@@ -251,7 +251,7 @@ def test_a_kept_trace_that_was_damaged_is_recorded_again(library_path, tmp_path,
     assert list(tmp_path.glob("*.part")) == list(tmp_path.glob(".*")) == []
 
 
-def test_a_trace_is_kept_beside_no_link(library_path, tmp_path):
+def test_saving_a_trace_does_not_follow_links(library_path, tmp_path):
     entry = handmade.entry("tls1.2/dhe_psk+dh1024", [("client", "ClientHello", 1, 100)], [])
     precious = tmp_path / "precious"
     precious.write_text("mine")
@@ -272,7 +272,7 @@ TICKETS = [
 @pytest.mark.parametrize(
     ("software", "sizes"), [("none", []), ("go", [240]), ("openssl", [240, 239]), ("nginx", [240, 239])]
 )
-def test_a_servers_software_decides_on_its_tickets(software, sizes):
+def test_server_software_sets_number_and_size_of_tickets(software, sizes):
     operations = [("server", index, "mac", "hmac-sha256", "") for index in (1, 2)]
     trace = parse_trace(handmade.entry("tls1.3/x25519/p256/server", TICKETS, operations), "x")
     served = trace.served_by(load_software(software))
@@ -280,7 +280,7 @@ def test_a_servers_software_decides_on_its_tickets(software, sizes):
     assert [one.message for one in served.operations] == list(range(1, 1 + len(sizes)))
 
 
-def test_more_tickets_are_like_the_last_one():
+def test_additional_tickets_are_copies_of_the_last_one():
     trace = parse_trace(
         handmade.entry("tls1.3/x25519/p256/server", TICKETS, [("server", 2, "mac", "x", "")]), "x"
     )
@@ -289,7 +289,7 @@ def test_more_tickets_are_like_the_last_one():
     assert [(one.message, one.triple[0]) for one in served.operations] == [(2, "mac"), (3, "mac"), (4, "mac")]
 
 
-def test_tickets_are_not_made_up():
+def test_missing_ticket_in_the_trace_is_refused():
     trace = parse_trace(handmade.entry("tls1.3/x25519/p256/server", TICKETS[:1], []), "x")
     with pytest.raises(InputError, match="its trace has no ticket, and openssl issues 2"):
         trace.served_by(load_software("openssl"))
@@ -331,7 +331,7 @@ def test_a_bare_psk_needs_no_key_share():
         ("openssl", "tls1.2/psk", True),
     ],
 )
-def test_suites_that_a_servers_software_does_not_offer_are_named(software, suite, offered):
+def test_suites_that_the_server_software_lacks_are_named(software, suite, offered):
     said: list[str] = []
     library = TraceLibrary(
         software=load_software(software),
@@ -342,7 +342,7 @@ def test_suites_that_a_servers_software_does_not_offer_are_named(software, suite
     assert any(f"{software} does not offer it" in line for line in said) == (not offered)
 
 
-def test_an_empty_name_is_no_software():
+def test_empty_server_software_name_is_refused():
     with pytest.raises(InputError, match="unknown server software ''"):
         open_library(None, server_software="")
     with pytest.raises(InputError, match="unknown server software ''"):

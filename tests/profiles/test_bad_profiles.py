@@ -134,7 +134,7 @@ SENSE = {"unit_ms": 0.32, "min_exponent": 3, "max_exponent": 5, "busy": 4, "turn
         (device(overhead={"per_handshake": 1}), ["[overhead]", "unknown key 'per_handshake'"]),
     ],
 )
-def test_a_bad_device_profile(document, words):
+def test_bad_device_profile_is_reported_in_one_line(document, words):
     with pytest.raises(InputError) as caught:
         parse_device(document, "boards/board.toml")
     line = str(caught.value)
@@ -189,14 +189,14 @@ def test_a_bad_device_profile(document, words):
         (bearer(traversal_sd=1), ["traversal_sd lacks a unit", "traversal_sd_ms"]),
     ],
 )
-def test_a_bad_bearer_profile(document, words):
+def test_bad_bearer_profile_is_reported_with_its_key(document, words):
     with pytest.raises(InputError) as caught:
         parse_bearer(document, "links/link.toml")
     for word in ["links/link.toml: ", *words]:
         assert word in str(caught.value)
 
 
-def test_the_forms_of_a_cost():
+def test_cost_is_given_by_rounds_or_cycles():
     rounds = {
         **SIGN,
         "algorithm": "mldsa",
@@ -233,13 +233,13 @@ def test_this_machine_needs_to_be_measured_first(home):
     assert this_machine_path() == home / "this-machine.toml"
 
 
-def test_a_name_that_the_package_has_is_a_duplicate(home):
+def test_user_profile_with_a_shipped_name_is_refused(home):
     (home / "phone.toml").write_text("schema = 1", encoding="utf-8")
     with pytest.raises(InputError, match="duplicate name 'phone'"):
         load_device("server")
 
 
-def test_a_profiles_name_is_its_files(home):
+def test_profile_name_must_equal_its_file_name(home):
     lines = [f"{key} = {value!r}".replace("'", '"') for key, value in HEAD.items()]
     (home / "mine.toml").write_text("\n".join(lines), encoding="utf-8")
     with pytest.raises(InputError, match="name is 'board'"):
@@ -248,13 +248,13 @@ def test_a_profiles_name_is_its_files(home):
 
 
 @pytest.mark.parametrize("content", [b"schema = ", b"\xff\xfe", b"[[[["])
-def test_a_file_that_is_no_toml(home, content):
+def test_file_that_is_not_toml_is_refused(home, content):
     (home / "torn.toml").write_bytes(content)
     with pytest.raises(InputError, match=r"torn\.toml(, line 1[^:]*)?: not"):
         load_device("torn")
 
 
-def test_a_path_that_is_not_there(home):
+def test_missing_path_is_reported(home):
     with pytest.raises(InputError, match=r"nowhere\.toml: no such file"):
         load_device("nowhere.toml")
 
@@ -268,7 +268,7 @@ def test_a_path_that_is_not_there(home):
         ({"clock_hz": 1}, ["clock_hz is 1", "a non-empty string"]),
     ],
 )
-def test_what_is_assumed_is_a_key_of_the_profile_with_a_reason(assumed, words):
+def test_assumed_entries_must_name_profile_keys_with_reasons(assumed, words):
     with pytest.raises(InputError) as caught:
         parse_device(device(assumed=assumed, energy={"idle_w": 1}), "boards/board.toml")
     for word in words:
@@ -277,7 +277,7 @@ def test_what_is_assumed_is_a_key_of_the_profile_with_a_reason(assumed, words):
         parse_bearer(bearer(assumed={"latency": "a guess"}), "links/link.toml")
 
 
-def test_what_is_assumed_is_kept_and_shown():
+def test_assumed_entries_are_kept_and_exported():
     reasons = {"clock_hz": "its highest", "energy.idle_w": "asleep"}
     parsed = parse_device(device(assumed=reasons, energy={"idle_w": 1}), "x")
     assert parsed.assumed == reasons
@@ -321,7 +321,7 @@ def library(**changes: object) -> dict[str, object]:
         (library(primitives={"sign ecdsa p256": [1e300, 1.1]}), "expected a number <= 1000000"),
     ],
 )
-def test_server_software_names_what_is_wrong(changes, said):
+def test_bad_server_software_is_reported_in_one_line(changes, said):
     """An unknown name would change no prediction; an extreme factor would overflow one."""
     with pytest.raises(InputError, match=said) as caught:
         parse_software({**SOFTWARE, **changes}, "it.toml")

@@ -16,7 +16,7 @@ from shakedown.schema.profiles import HostTcp
 
 
 @pytest.mark.parametrize(("text", "loss"), [("5%", 0.05), ("0.05", 0.05), ("0%", 0.0), ("90%", 0.9)])
-def test_only_the_loss_differs(text, loss):
+def test_loss_change_alters_only_the_loss(text, loss):
     plain, changed = load_bearer("nb-iot"), load_bearer(f"nb-iot:loss={text}")
     assert (changed.up.loss, changed.down.loss) == (loss, loss)
     same = replace(
@@ -46,7 +46,7 @@ def test_only_the_loss_differs(text, loss):
         ("loss=1%,congestion=bbr,loss=2%", "loss is there twice; accepted: each setting once"),
     ],
 )
-def test_anything_else_is_refused(change, said):
+def test_unknown_changes_are_refused(change, said):
     with pytest.raises(InputError) as caught:
         load_bearer(f"nb-iot:{change}")
     assert said in str(caught.value)
@@ -57,7 +57,7 @@ def test_an_unknown_bearer_is_named():
         load_bearer("nbiot:loss=5%")
 
 
-def test_hosts_do_tcp_as_asked():
+def test_tcp_changes_set_the_host_settings():
     found = load_bearer("lte:congestion=bbr,initial-window=20,loss=1%")
     assert (found.tcp, found.up.loss) == (HostTcp("bbr", 20), 0.01)
     assert load_bearer("lte").tcp == HostTcp("cubic", 10)
@@ -78,7 +78,7 @@ def test_changes_add_up_in_the_name():
     assert changed_bearer("lte") == "lte"
 
 
-def test_a_profile_says_how_its_hosts_do_tcp(tmp_path):
+def test_profile_may_state_tcp_settings(tmp_path):
     plain = Path(shakedown.__file__).parent / "profiles" / "bearers" / "lte.toml"
     path = tmp_path / "mine.toml"
     path.write_text(
@@ -91,7 +91,7 @@ def test_a_profile_says_how_its_hosts_do_tcp(tmp_path):
 
 
 @pytest.mark.parametrize(("policy", "syns"), [("", 11), (",syn-linear-timeouts=0,syn-retries=3", 4)])
-def test_hosts_send_as_many_syns_as_their_policy_says(shakedown, policy, syns):
+def test_number_of_syns_follows_the_policy(shakedown, policy, syns):
     """A server that lets one of twenty in is silent to the others: a SYN, four a second apart, six more."""
     fleet = ("--arrivals", "storm:1ms", "--clients", "20", "--admission", "rate=0.001/s,refuse=silence")
     told = shakedown("simulate", "tls1.2/psk", *fleet, "--bearer", f"ethernet:loss=0%{policy}", "--json")
@@ -100,7 +100,7 @@ def test_hosts_send_as_many_syns_as_their_policy_says(shakedown, policy, syns):
     assert row["admission"]["refused"] == 19 * syns
 
 
-def test_predict_and_simulate_run_them(shakedown):
+def test_predict_and_simulate_apply_tcp_changes_equally(shakedown):
     """36 kB over 600 ms without loss: BBR is later than CUBIC, in both alike; a window of 40 is earlier."""
     suite = "tls1.3/x25519mlkem768/mldsa87@mldsa87@mldsa87@mldsa87/server"
     found = {}
@@ -118,20 +118,20 @@ def test_predict_and_simulate_run_them(shakedown):
     assert found["wide"] < found["cubic"] < found["bbr"]
 
 
-def test_hosts_that_acknowledge_at_once_send_one_acknowledgement_more_each():
+def test_quick_ack_adds_one_acknowledgement_per_host():
     suite = "tls1.3/x25519/p256/mutual"
     usual, quick = (predict_rows([suite], bearer=one)[0] for one in ("lte", "lte:quick-ack=true"))
     more = {way: quick["wire_bytes"][way] - usual["wire_bytes"][way] for way in ("up", "down")}
     assert more == {"up": 52, "down": 52}
 
 
-def test_hosts_that_take_more_for_reordered_repeat_lost_segments_later():
+def test_higher_reordering_threshold_delays_retransmission():
     suite, lossy = "tls1.3/x25519mlkem768/mldsa65/mutual", "geo:loss=5%"
     usual, later = (predict_rows([suite], bearer=one)[0] for one in (lossy, f"{lossy},reordering=300"))
     assert later["ready_s"]["mean"] > 1.01 * usual["ready_s"]["mean"]
 
 
-def test_a_fleet_has_one_way(tmp_path):
+def test_fleet_with_different_tcp_settings_is_refused(tmp_path):
     from shakedown import Fleet, simulate_mix
 
     mix = tmp_path / "mix.toml"

@@ -51,7 +51,7 @@ MBEDTLS = """\
 """
 
 
-def test_openssl_speed():
+def test_openssl_speed_output_is_imported():
     _, imported = import_benchmark(OPENSSL, "x")
     found = imported.primitives
     assert found["sign", "rsa", "rsa2048"] == {"time_us": 250.0}
@@ -81,7 +81,7 @@ def test_openssl_speed():
         (40, 256, None),
     ],
 )
-def test_a_curve_of_openssl_speed_has_its_number_and_its_size(number, bits, curve):
+def test_openssl_speed_curves_are_found_by_number_and_size(number, bits, curve):
     text = f"+F4:{number}:{bits}:8000.0:4000.0\n+F5:{number}:{bits}:5000.0:0.0002\n+F2:2:2048:10.0:20.0\n"
     found = import_benchmark(text, "x")[1].primitives
     figures = {triple for triple in found if triple[1] in ("ecdsa", "ecdh")}
@@ -89,7 +89,7 @@ def test_a_curve_of_openssl_speed_has_its_number_and_its_size(number, bits, curv
     assert figures == (wanted if curve else set())
 
 
-def test_wolfcrypt():
+def test_wolfcrypt_output_is_imported():
     library, imported = import_benchmark(WOLFCRYPT, "x")
     found = imported.primitives
     assert library == "wolfSSL 5.6.6"
@@ -104,7 +104,7 @@ def test_wolfcrypt():
     assert found["digest", "sha256", ""]["per_kib_us"] == pytest.approx(1e6 / 16384)
 
 
-def test_mbedtls():
+def test_mbedtls_output_is_imported():
     _, imported = import_benchmark(MBEDTLS, "x")
     found = imported.primitives
     assert found["verify", "rsa", "rsa2048"]["time_us"] == 28000.0
@@ -137,7 +137,7 @@ PQM4_MD = """# Speed Evaluation
 """  # noqa: E501
 
 
-def test_pqm4_by_the_profile_that_was_read_from_it():
+def test_pqm4_output_matches_the_cortex_m4_profile():
     """Our Cortex-M4's figures were copied from pqm4's results by hand."""
     library, imported = import_benchmark(PQM4_CSV, "x")
     assert library == "pqm4"
@@ -154,7 +154,7 @@ def test_pqm4_by_the_profile_that_was_read_from_it():
     ]
 
 
-def test_pqm4s_two_files_say_the_same():
+def test_pqm4_csv_and_markdown_give_the_same_figures():
     assert import_benchmark("\ufeff" + PQM4_CSV.replace("\n", "\r\n"), "x") == import_benchmark(PQM4_CSV, "x")
     whole, table = import_benchmark(PQM4_CSV, "x")[1], import_benchmark(PQM4_MD, "x")[1]
     kem = {triple: cost for triple, cost in whole.primitives.items() if triple[1] == "mlkem"}
@@ -183,7 +183,7 @@ def test_two_figures_of_one_implementation_are_refused():
         import_benchmark(PQM4_CSV.replace(line, f"{line}\n{line.replace('642096', '642097')}"), "x")
 
 
-def test_our_own_measurements():
+def test_shakedown_measurements_are_imported():
     def operation(name, algorithm, parameters, count, size, mean_us):
         return {
             "side": "client",
@@ -251,14 +251,14 @@ def test_an_imported_profile_can_be_loaded(monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("name", "words"), [("phone", "shipped profile"), ("My Board", "lower-case letters")]
 )
-def test_an_import_needs_a_name_of_its_own(monkeypatch, tmp_path, name, words):
+def test_import_refuses_names_in_use(monkeypatch, tmp_path, name, words):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     (tmp_path / "bench.txt").write_text(MBEDTLS, encoding="utf-8")
     with pytest.raises(InputError, match=words):
         save_import(tmp_path / "bench.txt", **arguments(name=name))
 
 
-def test_nothing_is_replaced_unasked(monkeypatch, tmp_path):
+def test_existing_profile_is_replaced_only_with_force(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     (tmp_path / "bench.txt").write_text(WOLFCRYPT, encoding="utf-8")
     save_import(tmp_path / "bench.txt", **arguments())
@@ -276,7 +276,7 @@ NEWER_MBEDTLS = """\
 """
 
 
-def test_every_figure_is_taken_or_named():
+def test_every_figure_is_imported_or_listed_as_omitted():
     """ECDHE-x25519 and DHE are imported; CTR_DRBG, which is in no suite, is reported."""
     _, imported = import_benchmark(NEWER_MBEDTLS, "x")
     found = imported.primitives
@@ -288,7 +288,7 @@ def test_every_figure_is_taken_or_named():
     assert "CTR_DRBG" in line
 
 
-def test_our_own_measurements_give_the_stacks_work():
+def test_shakedown_measurements_give_the_stack_overhead():
     """The overhead of a message is its time without its primitives."""
     entry = {
         "suite": "tls1.2/psk",
@@ -342,14 +342,14 @@ def test_our_own_measurements_give_the_stacks_work():
     ],
     ids=["openssl", "openssl digest", "wolfcrypt", "mbedtls", "mbedtls digest", "ours"],
 )
-def test_lines_that_contradict_each_other_are_named(text, said):
+def test_contradicting_lines_are_refused_by_name(text, said):
     """Otherwise the last line would win silently."""
     with pytest.raises(InputError, match=said):
         import_benchmark(text, "bench.txt")
 
 
 @pytest.mark.parametrize("text", [OPENSSL, WOLFCRYPT, MBEDTLS])
-def test_the_same_lines_twice_are_no_contradiction(text):
+def test_repeated_equal_lines_are_accepted(text):
     assert import_benchmark(text + text, "x")[1].primitives == import_benchmark(text, "x")[1].primitives
 
 
@@ -381,7 +381,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:40])
-def test_damaged_output_is_one_line(tmp_path, text):
+def test_damaged_output_is_reported_in_one_line(tmp_path, text):
     (tmp_path / "bench.txt").write_text(text, encoding="utf-8")
     with pytest.raises(InputError) as told:
         save_import(tmp_path / "bench.txt", **arguments(out=tmp_path / "b.toml"))
@@ -392,7 +392,7 @@ def test_damaged_output_is_one_line(tmp_path, text):
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
-def test_whatever_the_output_says_it_is_a_profile_or_one_line(tmp_path, data):
+def test_altered_output_gives_a_profile_or_a_one_line_error(tmp_path, data):
     """Up to three lines of each kind of output are changed or cut in any place."""
     lines = data.draw(st.sampled_from([OPENSSL, WOLFCRYPT, MBEDTLS])).splitlines()
     for _ in range(data.draw(st.integers(1, 3))):
@@ -418,7 +418,7 @@ def test_whatever_the_output_says_it_is_a_profile_or_one_line(tmp_path, data):
 
 
 @pytest.mark.parametrize("figure", ["0", "-5", "nan", "inf"])
-def test_a_figure_that_is_no_time_is_named(figure):
+def test_figure_that_is_not_a_time_is_named(figure):
     _, found = import_benchmark(f"+F2:2:2048:{figure}:0.000015\n", "x")
     assert ("sign", "rsa", "rsa2048") not in found.primitives
     assert f"line 1: sign rsa rsa2048: {figure}, which is not a time or rate" in found.omitted

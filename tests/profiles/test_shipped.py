@@ -45,14 +45,14 @@ def nobody_elses_profiles(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
 
 
-def test_every_promised_name_is_there():
+def test_every_documented_profile_is_shipped():
     assert set(DEVICES.split()) <= set(device_names())
     assert THIS_MACHINE in device_names()
     assert set(BEARERS.split()) <= set(bearer_names())
 
 
 @pytest.mark.parametrize("name", sorted(set(device_names()) - {THIS_MACHINE}))
-def test_a_device_says_what_it_is_and_where_from(name):
+def test_device_has_title_chip_and_source(name):
     device = load_device(name)
     assert device.name == name
     assert device.title
@@ -62,7 +62,7 @@ def test_a_device_says_what_it_is_and_where_from(name):
 
 
 @pytest.mark.parametrize("name", bearer_names())
-def test_a_bearer_says_what_it_is_and_where_from(name):
+def test_bearer_has_title_and_a_source_for_every_parameter(name):
     bearer = load_bearer(name)
     assert bearer.name == name
     assert bearer.title
@@ -112,7 +112,7 @@ def test_every_bearer_has_an_energy_with_a_source_or_a_reason(name):
         ("umts", 1_000, 51_200, 12.5),
     ],
 )
-def test_an_exchange_costs_what_was_measured_of_one(name, up_bytes, down_bytes, published_j):
+def test_exchange_energy_matches_published_measurements(name, up_bytes, down_bytes, published_j):
     """An nRF9160-DK woken for one exchange, by a power profiler (boaks/zephyr-coaps-client); a phone's
     download of 50 KB over GSM and 3G, tail included (Balasubramanian et al., IMC 2009, table 3).
     """
@@ -127,7 +127,7 @@ def test_an_exchange_costs_what_was_measured_of_one(name, up_bytes, down_bytes, 
     assert whole.low < published_j < whole.high
 
 
-def test_the_palms_hold_figure_3():
+def test_palm_profiles_match_figure_3():
     figures = {
         (row["primitive"], row["rsa_public_exponent"]): float(row["palm_vii_new_20mhz_ms"]) / 1e3
         for row in table("wtls-palm", "figure_3_primitive_times")
@@ -142,7 +142,7 @@ def test_the_palms_hold_figure_3():
     )
 
 
-def test_the_nokias_primitives_follow_from_totals_and_percentages():
+def test_nokia_primitives_follow_from_totals_and_percentages():
     totals = {
         "mutual": by_certificates("table_4_1_mutual_processing_times"),
         "server": by_certificates("table_4_2_serverauth_processing_times"),
@@ -164,7 +164,7 @@ def test_the_nokias_primitives_follow_from_totals_and_percentages():
     assert "one multiplication" in keygen.note
 
 
-def test_the_gprs_profiles_hold_the_thesiss_tables():
+def test_gprs_profiles_match_the_thesis_tables():
     rates = {row["time_slot"]: row for row in table("wtls-nokia7650", "table_4_13_gprs_data_rates")}
     delays = {row["time_slot"]: row for row in table("wtls-nokia7650", "table_4_14_gprs_traversal_delays")}
     for slot, rate in rates.items():
@@ -181,7 +181,7 @@ def test_ml_dsa_signing_is_a_distribution():
     assert cost.sd_s > 0.0
 
 
-def test_power_is_the_data_sheets_current_times_the_voltage():
+def test_power_is_data_sheet_current_times_voltage():
     m4, c3 = load_device("cortex-m4").energy, load_device("esp32-c3").energy
     assert m4.active_w == pytest.approx(91e-6 * 80 * 3.0)
     assert m4.idle_w == pytest.approx(2.57e-6 * 3.0)
@@ -189,7 +189,7 @@ def test_power_is_the_data_sheets_current_times_the_voltage():
     assert c3.idle_w == pytest.approx(0.35e-3 * 3.3)
 
 
-def test_a_board_over_nb_iot_has_an_energy():
+def test_board_over_nb_iot_has_a_plausible_energy():
     (row,) = predict_rows(["tls1.3/x25519/p256/server"], device="cortex-m4", bearer="nb-iot")
     energy = row["energy_j"]
     assert 0.01 < energy["lower"] < energy["estimate"] < 3.0
@@ -213,7 +213,7 @@ MODERN = """
 
 
 @pytest.mark.parametrize("name", MODERN.split())
-def test_modern_devices_have_eight_figures_of_their_own_with_sources(name):
+def test_modern_devices_have_eight_figures_with_sources(name):
     device = load_device(name)
     assert len(device.costs) >= 8
     assert device.date
@@ -229,7 +229,7 @@ def test_there_are_thirty_modern_devices():
     assert len(MODERN.split()) >= 30
 
 
-def test_wrong_figures_of_a_source_are_omitted():
+def test_contradicted_figures_of_a_source_are_omitted():
     """A figure that a board's other sources contradict is in no profile."""
     assert ("verify", "rsa", "rsa2048") not in load_device("esp32-c3").costs
     assert ("encapsulate", "mlkem", "mlkem512") not in load_device("raspberry-pi").costs
@@ -239,7 +239,7 @@ def test_wrong_figures_of_a_source_are_omitted():
     assert sign.low_s == pytest.approx(2_918_295 / 80e6)
 
 
-def test_profiles_accept_every_algorithm_that_handshakes_name():
+def test_profiles_accept_every_algorithm_of_handshakes():
     from shakedown import native
     from shakedown.profiles.vocabulary import ALGORITHMS
 
@@ -255,7 +255,7 @@ def test_profiles_accept_every_algorithm_that_handshakes_name():
 
 
 @pytest.mark.parametrize("name", ["nb-iot", "nb-iot-ce1", "nb-iot-ce2"])
-def test_a_module_that_is_connected_listens(name):
+def test_connected_module_draws_its_receive_power(name):
     """Without discontinuous reception the module reads the control channel all the time."""
     energy = load_bearer(name).energy
     assert energy.idle_w == energy.receive_w == 0.09
@@ -273,7 +273,7 @@ def test_a_module_that_is_connected_listens(name):
         ({"fixed": 35}, 0.95, 0.035),
     ],
 )
-def test_a_delays_percentiles_are_those_that_the_profile_states(tmp_path, text, share, delay_s):
+def test_delay_has_the_percentiles_of_the_profile(tmp_path, text, share, delay_s):
     shape = ", ".join(f"{key} = {value}" for key, value in text.items())
     (tmp_path / "x.toml").write_text(
         'schema = 2\nname = "x"\ntitle = "x"\ndate = "2024-01-01"\nsource = ["x"]\n'

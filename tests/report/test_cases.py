@@ -22,7 +22,7 @@ def parts(results: Results, side: str):
     return shares(row, results.messages.to_dicts(), results.operations.to_dicts(), side)
 
 
-def test_parts_add_up_and_each_holds_its_operations():
+def test_parts_add_up_and_contain_their_operations():
     one = real.measurement()
     results = results_of([one])
     place = {message.name: message.index for message in one.messages}
@@ -75,5 +75,5 @@ def test_the_section_has_times_for_each_family_and_shares_for_each_side():
             assert sum(float(values[name]) for name in names) == pytest.approx(100, abs=0.05)
 
 
-def test_other_reports_have_no_such_section():
+def test_reports_of_other_suites_have_no_cases_section():
     assert "cases" not in [one.anchor for one in sections(results_of([real.measurement()]))]

@@ -76,7 +76,7 @@ def sectioned(**selected: object) -> list[str]:
     return list(listing(SECTIONED, TWO, Selection(**selected), width=40))  # type: ignore[arg-type]
 
 
-def test_a_section_stands_once_above_its_rows():
+def test_section_is_printed_once_above_its_rows():
     heading, first, one, _, second, *rest = sectioned()
     assert heading.split() == ["figure", "value"]
     assert (first, second) == ("tls1.3/x25519/p256/server", "tls1.2/psk")
@@ -85,12 +85,12 @@ def test_a_section_stands_once_above_its_rows():
 
 
 @pytest.mark.parametrize("selected", [{"wide": True}, {"columns": ("suite", "a_s")}, {"sort": "a_s"}])
-def test_sections_are_columns_where_columns_or_an_order_are_asked_for(selected):
+def test_sections_become_columns_with_columns_or_sort(selected):
     assert sum("psk" in line for line in sectioned(**selected)) == 2
 
 
 @given(st.lists(st.lists(st.sampled_from("abc"), min_size=1, max_size=5), min_size=2, max_size=6))
-def test_short_names_tell_rows_apart_and_can_be_put_together_again(parts):
+def test_short_names_are_distinct_and_restore_the_full_names(parts):
     names = ["/".join(one) for one in parts]
     found = shared(names)
     if not found.pattern:
@@ -101,7 +101,7 @@ def test_short_names_tell_rows_apart_and_can_be_put_together_again(parts):
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])
-def test_a_table_fits_whatever_its_rows(width):
+def test_table_fits_the_width_for_any_rows(width):
     rows = [row("x/" + "long-part/" * 6 + "end", 1, why="for many reasons " * 9), row("y/other", 123_456)]
     found = lines(rows, width)
     assert max(map(len, found)) <= width
@@ -112,7 +112,7 @@ def test_a_table_fits_whatever_its_rows(width):
     assert any(line.startswith("… marks ") for line in found) == (width != 200)
 
 
-def test_names_that_lose_parts_still_tell_rows_apart():
+def test_shortened_names_remain_distinct():
     names = ["x/" + "long-part/" * 6 + end for end in ("one", "two", "end/one", "end/two")]
     found = lines([row(f"{name}", 1) for name in [*names, "y/other"]], 60)
     heading, *shown, legend = found
@@ -134,7 +134,7 @@ def test_wider_screens_show_more_and_only_wide_shows_all():
     assert all(one.name in lines(rows, 40, wide=True)[0] for one in COLUMNS[:-1])
 
 
-def test_figures_without_room_are_named_and_no_row_is_torn():
+def test_omitted_columns_are_named_and_rows_are_not_wrapped():
     many = (COLUMNS[0], *(Column(key=f"{name}_s", name=name, rank=ALWAYS) for name in "abcd"))
     heading, *found, omitted = listing(
         many, [row("x/one", 10**12), row("y/two", 10**12)], Selection(), width=48
@@ -145,7 +145,7 @@ def test_figures_without_room_are_named_and_no_row_is_torn():
 
 
 @pytest.mark.parametrize("width", range(50, 200, 10))
-def test_columns_do_not_depend_on_how_noisy_a_measurement_was(width):
+def test_columns_do_not_depend_on_measurement_noise(width):
     rows = [
         {
             "label": suite, "bytes": 4321, "flights": 4, "repeat": 30, "preempted": 0,
@@ -162,7 +162,7 @@ def test_columns_do_not_depend_on_how_noisy_a_measurement_was(width):
     assert shown(12.3, 0.0) == shown(99.9, 99.0) == shown(1234.0, 10.0) == shown(999_900.0, 900_000.0)
 
 
-def test_what_is_bounded_is_a_column_of_wide_tables():
+def test_bounded_values_are_a_column_of_wide_tables():
     bounded = Column(key="a_s", name="bounded", text=lambda row: "9 ms – 300 ms")
     unknown = Column(key="b_s", name="nothing", text=lambda row: "unknown")
     rows = [row("x/one", 1, a_s=None, b_s=None)]
@@ -170,7 +170,7 @@ def test_what_is_bounded_is_a_column_of_wide_tables():
     assert heading.split() == ["suite", "bounded"]
 
 
-def test_the_mean_of_handshakes_that_differ_much_has_two_digits():
+def test_mean_of_widely_spread_times_has_two_digits():
     (ready,) = (one for one in PREDICTIONS if one.name == "ready")
     assert ready.cell({"ready_mean_s": 0.296, "ready_low_s": 0.057, "ready_high_s": 3.1}) == "300 ms"
     assert ready.cell({"ready_mean_s": 0.346, "ready_low_s": 0.057, "ready_high_s": 3.1}) == "350 ms"
@@ -193,7 +193,7 @@ def test_a_margin_is_in_the_unit_of_its_value(mean, margin, text):
     assert time_with_margin(mean, margin) == text
 
 
-def test_sorting_puts_what_is_unknown_last():
+def test_sorting_puts_unknown_values_last():
     rows = [row("x/a", 2), row("x/b", 9), row("x/c", 1, a_s=None)]
     assert [one["suite"] for one in Selection(sort="a_s").ordered(COLUMNS, rows)] == ["x/a", "x/b", "x/c"]
     assert [one["suite"] for one in Selection(sort="-a_s").ordered(COLUMNS, rows)] == ["x/b", "x/a", "x/c"]
@@ -237,7 +237,7 @@ def test_csv_has_keys_and_exact_values(capsys):
         ),
     ],
 )
-def test_a_lower_bound_is_no_upper_bound_at_once(row: dict[str, object], text: str) -> None:
+def test_value_is_not_both_a_lower_and_an_upper_bound(row: dict[str, object], text: str) -> None:
     """A text such as "at least less than 1 %" would state nothing."""
     assert utilisation(row) == text
 
@@ -253,7 +253,7 @@ def test_bounds_are_rounded_outwards(value, show):
     assert bounded(show, None, None, value) == f"≤ {show(most)}"
 
 
-def test_a_bound_keeps_the_side_that_it_is_of():
+def test_lower_and_upper_bounds_have_their_sign():
     assert bounded(time, None, 0.1483, None) == "≥ 140 ms"
     assert bounded(rate, None, None, 1210.0) == "≤ 1,300"
     assert bounded(share, None, share_down(0.0678), None) == "≥ 6%"
@@ -281,7 +281,7 @@ def test_a_narrow_interval_of_a_short_run_is_explained(
     assert bool(reason) == bool(why)
 
 
-def test_a_target_below_one_per_cent_is_printed_as_it_was_asked():
+def test_target_below_one_per_cent_is_printed_unrounded():
     found = Precision(
         asked=0.001, reached=0.0053, widest="p99", is_settled=True, is_long_enough=True, is_met=False
     )
@@ -292,14 +292,14 @@ def test_a_target_below_one_per_cent_is_printed_as_it_was_asked():
     ("reached", "said"),
     [(0.0507, "p99 ± 5.1%"), (0.05004, "p99 ± 5.004%"), (0.0551, "p99 ± 6%"), (0.21, "p99 ± 21%")],
 )
-def test_a_missed_target_differs_from_what_was_reached(reached, said):
+def test_missed_target_and_reached_precision_differ_in_print(reached, said):
     found = Precision(
         asked=0.05, reached=reached, widest="p99", is_settled=True, is_long_enough=True, is_met=False
     )
     assert imprecise(found) == f"{said}, target ± 5%"
 
 
-def test_the_interval_of_few_repetitions_is_student_s():
+def test_interval_of_few_repetitions_uses_student_t():
     """With the normal distribution's 1.96, intervals of five would miss the mean in 12 % of all cases."""
     for degrees in (*range(1, 60), 1000):
         assert student(degrees) == pytest.approx(stats.t.ppf(0.975, degrees), rel=0.002)
@@ -309,7 +309,7 @@ def test_the_interval_of_few_repetitions_is_student_s():
     assert uncertainty(row, "client") * row["client_us"] == pytest.approx((high - low) / 2, rel=0.002)
 
 
-def test_a_cell_of_the_page_is_one_line():
+def test_html_cell_is_one_line():
     column = label("operations", "operations (µs)")
     (cells,) = html_table([column], [{"operations": "keygen x25519 40.0\nderive x25519 31.3"}]).rows
     assert cells == ["keygen x25519 40.0; derive x25519 31.3"]

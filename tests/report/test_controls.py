@@ -68,7 +68,7 @@ def test_a_heading_sorts_its_column_both_ways(browser):
     assert browser.evaluate(NAMES) == sorted(SUITES, key=means.__getitem__)
 
 
-def test_what_has_no_figure_stays_last_when_sorted(browser):
+def test_rows_without_a_figure_stay_last_when_sorted(browser):
     find = head(browser, "client signatures")
     for _ in range(2):
         browser.evaluate(f"{find}.click()")
@@ -90,7 +90,7 @@ def test_a_table_is_filtered_by_words(browser):
     assert browser.evaluate(NAMES) == list(SUITES)
 
 
-def test_suites_are_chosen_once_for_the_whole_page(browser):
+def test_suite_selection_applies_to_the_whole_page(browser):
     type_in(browser, "#suites input[type=search]", "x25519 server")
     browser.evaluate("document.querySelector('[data-choose=only]').click()")
     chosen = [suite for suite in SUITES if suite.startswith("tls1.3")]
@@ -108,7 +108,7 @@ def test_suites_are_chosen_once_for_the_whole_page(browser):
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_the_list_of_suites_opens_in_sight_wherever_the_page_is_scrolled(browser, written, width):
+def test_suite_list_opens_in_the_viewport_at_any_scroll_position(browser, written, width):
     browser.show(written, width)
     box = browser.evaluate(
         "document.querySelector('#waterfalls').scrollIntoView();"
@@ -119,7 +119,7 @@ def test_the_list_of_suites_opens_in_sight_wherever_the_page_is_scrolled(browser
     assert [edge > 0 for edge in box] == [True, False, True, False]
 
 
-def test_a_mark_and_a_cell_say_their_exact_figures(browser):
+def test_tooltips_show_exact_figures(browser):
     browser.point("#figure-time .wide path[data-suite='tls1.3/x25519/p256/server'][data-tip*='server sign']")
     tip = browser.evaluate("document.getElementById('tip').textContent")
     mean_us = real.measurement("tls1.3/x25519/p256/server").time_by_class_us("server")["signature"]
@@ -134,14 +134,14 @@ def test_a_mark_and_a_cell_say_their_exact_figures(browser):
     assert browser.evaluate("document.getElementById('tip').hidden") is True
 
 
-def test_a_cut_name_is_whole_on_hover(browser):
+def test_shortened_name_has_the_full_name_as_tooltip(browser):
     short = "document.querySelector('#overview .short')"
     full = browser.evaluate(f"{short}.title")
     assert full in SUITES
     assert "…" in browser.evaluate(f"{short}.textContent")
 
 
-def test_the_switch_overrules_the_system(browser, written):
+def test_theme_switch_overrides_the_system_setting(browser, written):
     paper = "getComputedStyle(document.body).backgroundColor"
     light = browser.evaluate(paper)
     browser.evaluate("document.getElementById('theme').click()")
@@ -153,7 +153,7 @@ def test_the_switch_overrules_the_system(browser, written):
     assert browser.evaluate(paper) == light
 
 
-def test_each_figure_is_saved_from_the_page_alone(browser, written, tmp_path):
+def test_each_figure_is_downloaded_from_the_page_itself(browser, written, tmp_path):
     figures = written.parent / "figures"
     for name in ("time", "waterfall-tls1.2-psk"):
         for form in ("svg", "png", "csv", *(["trace.json"] if name != "time" else [])):
@@ -176,7 +176,7 @@ def test_each_figure_is_saved_from_the_page_alone(browser, written, tmp_path):
 
 
 @pytest.mark.parametrize("width", [390, 1280, 2560])
-def test_the_page_is_as_wide_as_the_window(browser, written, width):
+def test_page_fits_the_window_width(browser, written, width):
     browser.show(written, width)
     assert browser.evaluate("document.documentElement.scrollWidth") <= width
     shown = ".narrow" if width == 390 else ".wide"
@@ -188,7 +188,7 @@ def test_the_page_is_as_wide_as_the_window(browser, written, width):
     assert max(right for _, right in boxes) > 0.95 * width
 
 
-def test_the_page_reads_without_its_script(browser, written):
+def test_page_is_readable_without_javascript(browser, written):
     browser.ask("Emulation.setScriptExecutionDisabled", value=True)
     browser.show(written, 1280)
     assert browser.evaluate("document.getElementById('tools').offsetParent") is None

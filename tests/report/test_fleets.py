@@ -39,7 +39,7 @@ def results(tmp_path_factory) -> Results:
     return runs.results(folder, EXPERIMENT)
 
 
-def test_least_values_are_marked_wherever_they_are_shown(results):
+def test_lower_bounds_are_marked_wherever_they_are_shown(results):
     for row in results.fleets.to_dicts():
         lacks = row["missing"] is not None
         assert lacks == (row["mix"] is not None or "dsa1024" in row["suite"])
@@ -64,7 +64,7 @@ def test_least_values_are_marked_wherever_they_are_shown(results):
     assert sum("≥ a lower bound" in line for line in lines) == 4
 
 
-def test_the_report_says_what_energies_and_times_lack(results, tmp_path):
+def test_report_names_missing_costs_of_energies_and_times(results, tmp_path):
     page = tmp_path / "report.html"
     shakedown.report(results, page)
     text = page.read_text()
@@ -74,7 +74,7 @@ def test_the_report_says_what_energies_and_times_lack(results, tmp_path):
     )
 
 
-def test_counts_of_the_least_work_are_named_below_their_figures(results):
+def test_counts_for_the_least_work_are_named_in_captions(results):
     [storms] = [section for section in html_sections(results) if section.anchor == "storms"]
     captions = [block.figure.caption for block in storms.blocks if block.figure]
     said = "Counts of tls1.0/dhe_dss+dh1024/dsa1024/server are those of the least work"

@@ -25,7 +25,7 @@ KNOWN = f"tls1.3/psk on cortex-m4: {SAID}: it would take the client 32 ms; its b
 UNKNOWN = f"tls1.3/psk on lpc1114: {SAID}: lpc1114 has no figure for it; its bytes are counted"
 
 
-def test_a_prediction_names_it_with_or_without_a_figure():
+def test_prediction_reports_the_unused_key_share():
     rows = predict_rows(["tls1.3/psk", "tls1.2/psk"], device=["cortex-m4", "lpc1114"])
     found = {(row["suite"], row["device"]): row["unused_key_share_s"] for row in rows}
     assert found["tls1.2/psk", "cortex-m4"] is None
@@ -35,7 +35,7 @@ def test_a_prediction_names_it_with_or_without_a_figure():
     assert {KNOWN, UNKNOWN} <= set(notes(rows, set()))
 
 
-def test_an_experiment_names_it_on_the_terminal_and_in_the_report(tmp_path):
+def test_experiment_reports_the_unused_key_share(tmp_path):
     results = runs.results(tmp_path, TEXT)
     for tables in (predicted_tables, fleet_tables):
         lines = list(tables(results, 200))

@@ -69,11 +69,11 @@ def lowest(results: Results) -> list[dict]:
     return results.predictions.filter(rate_per_s=10.0).to_dicts()
 
 
-def test_results_without_models_have_no_such_pages():
+def test_results_without_predictions_have_no_section():
     assert list(sections(results_of([real.measurement()]))) == []
 
 
-def test_the_lead_names_the_quickest_and_the_widest_gap(results):
+def test_lead_names_the_fastest_suite_and_the_widest_gap(results):
     [section] = predictions_section(results)
     gaps, wins, least = {}, {}, set()
     for row in lowest(results):
@@ -102,7 +102,7 @@ def test_the_lead_names_the_quickest_and_the_widest_gap(results):
     assert f"{place[0]} over {place[1]}: from {ends[0]} to {ends[1]}" in section.lead
 
 
-def test_every_cell_that_is_not_the_devices_own_is_marked(results):
+def test_every_cell_not_measured_on_the_device_is_marked(results):
     quiet = lowest(results)
     assert {row["basis"] for row in quiet} >= {"assumed", "unknown"}
     cells = [text for layer in time_map(quiet, WIDE_PX)["layer"][1:] for text in layer["data"]["values"]]
@@ -114,7 +114,7 @@ def test_every_cell_that_is_not_the_devices_own_is_marked(results):
     assert legend(row["basis"] for row in quiet) in section.blocks[0].figure.caption
 
 
-def test_percentiles_energy_workers_and_what_is_missing_stand_in_tables(results):
+def test_tables_have_percentiles_energy_workers_and_missing_costs(results):
     [section] = predictions_section(results)
     blocks = {block.folded_table: block.table for block in section.blocks if block.table}
     table = blocks["Percentiles, ranges and energy"]
@@ -167,7 +167,7 @@ def test_a_map_of_many_bearers_stays_inside_its_width(results, width):
     assert len(places) == len(rows)
 
 
-def test_the_map_s_steps_are_told_apart_by_their_cells_words(results):
+def test_map_cells_have_the_step_of_their_value(results):
     quiet = lowest(results)
     cells = time_map(quiet, WIDE_PX)["layer"][0]["data"]["values"]
     steps = [
@@ -192,7 +192,7 @@ def test_all_rates_and_ranges_are_in_the_csv(results):
     }
 
 
-def test_what_saturates_and_what_was_extrapolated_is_said(results):
+def test_saturated_and_extrapolated_figures_are_listed(results):
     [section] = predictions_section(results)
     blocks = {block.folded_table: block.table for block in section.blocks if block.table}
     rates = {row[0]: row for row in blocks["By rate"].rows}
@@ -236,7 +236,7 @@ def test_a_marked_time_has_two_digits():
     assert marked_time(1.06, None) == "1.1 s"
 
 
-def test_a_quick_handshake_is_not_shown_as_none():
+def test_fast_handshake_is_not_shown_as_zero():
     """Over Ethernet, the handshake takes about a millisecond."""
     places = Places(devices=("phone",), bearers=("ethernet",), rates_per_s=(0.0,))
     own = real.measurement("tls1.2/psk")
@@ -253,7 +253,7 @@ def test_a_quick_handshake_is_not_shown_as_none():
     assert float(shown.strip("≈ ")) == pytest.approx(total, rel=0.06)
 
 
-def test_the_terminal_says_why_there_is_no_estimate():
+def test_terminal_prints_why_there_is_no_estimate():
     """For a device with a description only, one line for all bearers gives the reason."""
     places = Places(devices=("axim-x51v",), bearers=("lte", "gprs"), rates_per_s=(0.0,))
     own = real.measurement("tls1.2/psk")
@@ -278,7 +278,7 @@ def test_many_reasons_are_counted():
     assert rest == "2 more reasons are in the report"
 
 
-def test_workers_are_a_least_number_where_any_place_lacks_a_figure():
+def test_workers_are_a_lower_bound_if_any_place_lacks_a_figure():
     rows = [
         {"label": "s", "rate_per_s": 1.0, "workers_needed": needed, "workers_needed_low": needed,
          "workers_needed_high": needed, "missing": missing, "basis": "assumed"}
@@ -293,7 +293,7 @@ def test_workers_are_a_least_number_where_any_place_lacks_a_figure():
     [(time(3.6e-15), "< 1 ns"), (time(0.0), "0"), (time(0.6e-9), "0.600 ns"), (share(0.002), "< 1%"),
      (share(0.0), "0%"), (share(0.0004, 1), "< 0.1%"), (share(0.0051), "1%")],
 )  # fmt: skip
-def test_what_is_little_is_not_shown_as_nothing(said, shown):
+def test_small_values_are_not_shown_as_zero(said, shown):
     assert said == shown
 
 
@@ -306,5 +306,5 @@ def test_what_is_little_is_not_shown_as_nothing(said, shown):
      (energy_range(0.129, 0.696), "130 mJ – 700 mJ"), (as_given(2.0), "2 s"), (as_given(0.5), "500 ms"),
      (as_given(1.5), "1.5 s"), (as_given(1200.0), "20 min")],
 )  # fmt: skip
-def test_both_ends_of_a_range_have_one_unit_and_given_times_no_more_digits(said, shown):
+def test_range_has_one_unit_and_given_times_keep_their_digits(said, shown):
     assert said == shown

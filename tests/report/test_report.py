@@ -100,7 +100,7 @@ def test_the_answer_is_computed_from_the_results(exact):
     assert f"{real.measurement(sizes[-1]).bytes.total:,} bytes ({sizes[-1]})" in second
 
 
-def test_what_stands_out_compares_suites_that_differ_in_one_part(exact):
+def test_findings_compare_suites_that_differ_in_one_part(exact):
     resumption, mutual, quantum, parts = map(plain, findings(exact))
     assert resumption.startswith("Resuming tls1.2/dhe_rsa+dh2048/rsa2048/server saves ")
     assert "tls1.2/dhe_rsa+dh2048/rsa2048/mutual" in mutual
@@ -110,7 +110,7 @@ def test_what_stands_out_compares_suites_that_differ_in_one_part(exact):
     assert findings(results_of([real.measurement("tls1.2/psk")])) == []
 
 
-def test_what_intervals_do_not_show_is_not_said():
+def test_overlapping_intervals_give_no_ranking():
     """If means are known to ± 200 % only, no sentence compares times; bytes are still compared."""
     noisy = results_of(real.known(suite, off=2.0) for suite in SUITES[:3])
     first, _bytes, doubts = map(plain, answer(noisy))
@@ -124,7 +124,7 @@ def test_what_intervals_do_not_show_is_not_said():
         assert "time" not in line
 
 
-def test_what_cannot_be_is_not_said():
+def test_implausible_findings_are_omitted():
     """A client that also signs does not work less, whatever was measured on a busy machine."""
     alone, mutual = real.known(SUITES[0]), real.known(SUITES[1])
     quick = structs.replace(mutual.handshake, client_us=alone.handshake.client_us)
@@ -135,7 +135,7 @@ def test_what_cannot_be_is_not_said():
     assert next(one for one in said if "authenticate" in one).endswith("more bytes are sent.")
 
 
-def test_ratios_of_rough_means_are_rough():
+def test_ratios_of_imprecise_means_are_rounded():
     rough = results_of(real.known(suite, off=0.15) for suite in SUITES)
     first, *_ = map(plain, answer(rough))
     assert re.search(r"the most, [\d.]+ \S+ ± \d+%: about [\d,]+ times as long\.$", first), first
@@ -150,7 +150,7 @@ def test_time_by_class_adds_up_to_the_mean():
         assert split["signature"] > 0
 
 
-def test_the_timeline_holds_every_message_twice_and_leaves_no_gap():
+def test_timeline_has_every_message_twice_and_no_gap():
     measurement = real.measurement("tls1.3/x25519/p256/server")
     results = results_of([measurement])
     works, flights = timeline(results.messages.to_dicts(), results.operations.to_dicts())
@@ -169,7 +169,7 @@ def test_the_timeline_holds_every_message_twice_and_leaves_no_gap():
     assert len(inside) == sum(one.message is not None for one in measurement.operations)
 
 
-def test_tickets_after_the_handshake_are_a_run_of_their_own():
+def test_tickets_after_the_handshake_are_a_separate_flight():
     ticketed = native.measure(HandshakeId(suite="tls1.3/x25519/p256/server"), TICKETS)
     results = results_of([ticketed])
     _, flights = timeline(results.messages.to_dicts(), results.operations.to_dicts())
@@ -178,7 +178,7 @@ def test_tickets_after_the_handshake_are_a_run_of_their_own():
     assert (flights[-1].number, flights[-1].sender, flights[-1].size_bytes) == (None, "server", tickets)
 
 
-def test_the_page_stands_alone(page):
+def test_page_is_self_contained(page):
     text = page.read_text()
     assert not re.findall(r'(?:src|href)="(?!#|data:|figures/)[^"]*"', text)
     for name in re.findall(r'href="(figures/[^"]*)"', text):
@@ -192,7 +192,7 @@ def test_the_page_stands_alone(page):
         assert suite in text.replace("<wbr>", "")
 
 
-def test_every_figure_says_its_kind_and_can_be_downloaded(page):
+def test_every_figure_states_its_kind_and_can_be_downloaded(page):
     text = page.read_text()
     captions = re.findall(r"<figcaption>.*?</figcaption>", text, re.DOTALL)
     assert len(captions) == 2 + len(SUITES)
@@ -201,7 +201,7 @@ def test_every_figure_says_its_kind_and_can_be_downloaded(page):
         assert [form for form in ("svg", "png", "csv") if f'.{form}" data-form="{form}"' not in caption] == []
 
 
-def test_figures_are_files_too(page, results):
+def test_figures_are_also_written_as_files(page, results):
     figures = page.parent / "figures"
     names = {path.stem for path in figures.glob("*.svg")}
     assert {"time", "bytes", "waterfall-tls1.2-psk"} <= names
@@ -307,7 +307,7 @@ def pixels(png: bytes) -> bytes:
     return zlib.decompress(found)
 
 
-def test_names_are_short_and_different():
+def test_short_names_are_short_and_distinct():
     assert short_names(["tls1.3/x25519/p256/server", "tls1.3/x25519/rsa2048/server"]) == {
         "tls1.3/x25519/p256/server": "p256",
         "tls1.3/x25519/rsa2048/server": "rsa2048",
@@ -327,13 +327,13 @@ def test_meaning_does_not_depend_on_colour_alone(page):
     assert len({strokes for name, strokes in patterns.items() if name != "busy"}) == len(patterns) - 1
 
 
-def test_many_suites_are_folded(tmp_path):
+def test_timelines_of_many_suites_are_collapsed(tmp_path):
     results = results_of(real.named(f"tls1.2/psk/x{number}") for number in range(17))
     page = write_report(results, tmp_path / "report.html")
     assert page.read_text().count('<details class="fold">') == 17
 
 
-def test_nothing_in_a_page_moves_what_is_beside_it(tmp_path):
+def test_escapes_and_bidirectional_overrides_are_visible_in_the_page(tmp_path):
     """Escapes and bidirectional overrides are shown, in texts, attributes, drawings."""
     hostile = "tls1.2/psk \x1b]0;owned\x07\u202egnp.exe\x9b31m"
     about = AboutExperiment(title=f"T {hostile}", question=hostile, text=f"a\n\tb {hostile}")
@@ -347,7 +347,7 @@ def test_nothing_in_a_page_moves_what_is_beside_it(tmp_path):
         assert path.name.isprintable()
 
 
-def test_a_run_that_did_not_end_says_so_on_top(tmp_path):
+def test_page_of_an_unfinished_run_starts_with_a_warning(tmp_path):
     planned = tuple(Planned(kind="measured", about=suite) for suite in SUITES[:4])
     writer = ResultsWriter(tmp_path / "r", Manifest(provenance="p", created="", planned=planned))
     for suite in SUITES[:2]:
@@ -363,12 +363,12 @@ def test_a_run_that_did_not_end_says_so_on_top(tmp_path):
     assert "This run was interrupted. Missing are 2 of 4 parts" in page
 
 
-def test_a_run_that_ended_has_no_warning(page):
+def test_page_of_a_finished_run_has_no_warning(page):
     assert 'class="warning"' not in page.read_text()
 
 
 @pytest.mark.browser
-def test_a_browser_is_content(page, peer, tmp_path):
+def test_page_renders_in_a_browser_without_errors(page, peer, tmp_path):
     peer("chromium")
     with Browser() as browser:
         for width in (390, 1280, 2560):
@@ -415,7 +415,7 @@ def contrast(first: str, second: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-def test_marks_inherit_what_all_of_a_group_say_and_look_the_same():
+def test_common_svg_attributes_move_to_the_group_unchanged():
     marks = '<rect x="{}" width="9" height="9" fill="#345" stroke="#999"/>'
     text = '<text y="20" fill="#000">ab</text>'
     head = '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="30">'
@@ -425,7 +425,7 @@ def test_marks_inherit_what_all_of_a_group_say_and_look_the_same():
     assert vl_convert.svg_to_png(found) == vl_convert.svg_to_png(svg)
 
 
-def test_a_limited_address_space_is_named(results, tmp_path):
+def test_address_space_limit_is_reported(results, tmp_path):
     """The chart engine would end the process, with a stack trace of its own."""
     page = tmp_path / "page.html"
     done = subprocess.run(

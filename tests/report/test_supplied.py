@@ -46,7 +46,7 @@ def section(page: Path, name: str) -> str:
     return text.replace("<wbr>", "")
 
 
-def test_certificates_are_told_by_side_and_part_with_what_a_peer_refuses(page, results):
+def test_certificates_are_listed_by_side_with_validation_errors(page, results):
     text = section(page, "certificates")
     about = results.manifest.certificates
     assert f"{about['server'].bytes_sent:,} bytes of certificates are sent" in text
@@ -62,12 +62,12 @@ def test_certificates_are_told_by_side_and_part_with_what_a_peer_refuses(page, r
     assert sizes == sum(one.bytes for one in about["server"].certificates)
 
 
-def test_the_answer_tells_of_the_capture_too(page):
+def test_answer_mentions_the_capture(page):
     answer = page.read_text().split('<div class="answer">')[1].split("</div>")[0]
     assert "In gateway.pcap, " in answer
 
 
-def test_the_answer_sets_the_captured_handshake_against_the_quickest_other(page, results):
+def test_answer_compares_the_capture_with_the_fastest_other_suite(page, results):
     answer = page.read_text().split('<div class="answer">')[1].split("</div>")[0].replace("<wbr>", "")
     [slow] = [
         row
@@ -86,7 +86,7 @@ def test_the_answer_sets_the_captured_handshake_against_the_quickest_other(page,
     assert f"<b>{marked(time(quick[0], 2), quick[1])}</b>" in answer
 
 
-def test_captured_handshakes_stand_above_measured_ones_in_the_map(page):
+def test_captured_handshakes_are_above_measured_ones_in_the_map(page):
     table = section(page, "captures").split('id="figure-captured-predictions"')[1]
     assert "captured: tls1.3/x25519/p256/server" in table
     assert table.index("captured: tls1.3/x25519/p256/server") < table.index(">tls1.2/psk")
@@ -94,7 +94,7 @@ def test_captured_handshakes_stand_above_measured_ones_in_the_map(page):
 
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [390, 1280])
-def test_a_browser_is_content(page, peer, width):
+def test_page_renders_in_a_browser_without_errors(page, peer, width):
     peer("chromium")
     with Browser() as browser:
         for scheme in ("light", "dark"):

@@ -66,7 +66,7 @@ def test_every_connection_is_kept_and_counted(results):
     assert kinds.select("count", "complete").unique().rows() == [(1.0, 1.0)]
 
 
-def test_captured_rows_say_what_inspect_says(results, home):
+def test_captured_rows_match_inspect(results, home):
     direct = [one.connection for one in captures.inspect(home / "gateway.pcap", home / "gateway.keys")]
     rows = results.table.filter(results.table["kind"] == "captured")
     assert set(rows["capture"]) == {"gateway.pcap"}
@@ -82,7 +82,7 @@ def test_captured_rows_say_what_inspect_says(results, home):
         assert mine["wait_s"].to_list() == [message.wait_s for message in connection.messages]
 
 
-def test_a_captured_handshake_is_estimated_as_predict_estimates_its_trace(results, home):
+def test_captured_handshake_is_estimated_as_its_trace_in_predict(results, home):
     traces = {
         one.trace.suite: open_library().completed(parse_trace(builtins(one.trace), "here"))
         for one in captures.inspect(home / "gateway.pcap", home / "gateway.keys")
@@ -104,7 +104,7 @@ def test_a_captured_handshake_is_estimated_as_predict_estimates_its_trace(result
     assert set(own["suite"]) == {"tls1.2/psk"}
 
 
-def test_the_report_holds_connections_waits_and_estimates(results, tmp_path):
+def test_report_has_connections_waits_and_predictions(results, tmp_path):
     page = write_report(results, tmp_path / "report.html").read_text()
     section = page.split('<section id="captures">')[1].split("</section>")[0].replace("<wbr>", "")
     for name in NAMES:
@@ -116,7 +116,7 @@ def test_the_report_holds_connections_waits_and_estimates(results, tmp_path):
     }
 
 
-def test_without_suites_an_experiment_runs_and_its_report_answers(home, tmp_path, shakedown):
+def test_experiment_without_suites_runs_and_has_a_report(home, tmp_path, shakedown):
     written(home, 'captures = [{ file = "gateway.pcap" }]\nbearers = ["lte"]\n')
     done = shakedown("run", home / "e.toml", "--out", tmp_path / "r")
     assert done.returncode == 0, done.stderr
@@ -128,7 +128,7 @@ def test_without_suites_an_experiment_runs_and_its_report_answers(home, tmp_path
     assert "2 of 4 connections" in page
 
 
-def test_bytes_that_stayed_encrypted_count(home):
+def test_undecrypted_bytes_are_counted(home):
     with_keys = read_capture(home / "gateway.pcap", home / "gateway.keys").connections
     without = read_capture(home / "gateway.pcap").connections
     for opened, closed in zip(with_keys, without, strict=True):
@@ -142,7 +142,7 @@ def test_bytes_that_stayed_encrypted_count(home):
     assert encrypted[0] > encrypted[1] == 0
 
 
-def test_what_is_kept_is_bounded_and_all_are_counted(home, monkeypatch):
+def test_kept_connections_are_limited_and_all_are_counted(home, monkeypatch):
     monkeypatch.setattr(captured, "MAX_CONNECTIONS", 1)
     monkeypatch.setattr(captured, "MAX_KINDS", 2)
     monkeypatch.setattr(captured, "MAX_TRACES", 2)
@@ -157,7 +157,7 @@ def test_what_is_kept_is_bounded_and_all_are_counted(home, monkeypatch):
     assert list(found.without_cost) == NAMES[2:]
 
 
-def test_a_cut_capture_keeps_what_was_read_and_says_so(home, tmp_path, shakedown):
+def test_truncated_capture_keeps_what_was_read_and_is_reported(home, tmp_path, shakedown):
     whole = (home / "gateway.pcap").read_bytes()
     (tmp_path / "gateway.pcap").write_bytes(whole[: len(whole) // 2])
     (tmp_path / "gateway.keys").write_bytes((home / "gateway.keys").read_bytes())
@@ -203,7 +203,7 @@ def test_a_cut_capture_keeps_what_was_read_and_says_so(home, tmp_path, shakedown
         ("title = 'nothing'", "key suites is missing"),
     ],
 )
-def test_wrong_captures_are_one_line_with_its_number_and_key(home, text, said):
+def test_wrong_captures_are_reported_with_line_number_and_key(home, text, said):
     path = written(home, text)
     with pytest.raises(InputError) as caught:
         load_experiment(path)
@@ -211,7 +211,7 @@ def test_wrong_captures_are_one_line_with_its_number_and_key(home, text, said):
     assert "\n" not in str(caught.value)
 
 
-def test_damaged_captures_in_results_are_told_in_one_line(home, tmp_path):
+def test_damaged_captures_in_results_are_reported_in_one_line(home, tmp_path):
     experiment = load_experiment(written(home, 'captures = [{ file = "gateway.pcap" }]'))
     folder = run_experiment(experiment, tmp_path / "r").folder
     part = folder / "part-0001.parquet"
@@ -223,7 +223,7 @@ def test_damaged_captures_in_results_are_told_in_one_line(home, tmp_path):
         load_results(folder)
 
 
-def test_waits_fill_the_time_and_are_named_by_their_cause():
+def test_waits_cover_the_time_and_name_their_cause():
     def message(index, sender, time_s, wait_s, network_s, sender_s):
         return {
             "message_index": index,
@@ -255,7 +255,7 @@ def test_waits_fill_the_time_and_are_named_by_their_cause():
     ]
 
 
-def test_the_report_takes_the_file_of_traces(home, tmp_path, shakedown):
+def test_report_accepts_a_file_of_traces(home, tmp_path, shakedown):
     done = shakedown(
         "inspect", "gateway.pcap", "--keylog", "gateway.keys", "--traces-out", tmp_path / "t.json", cwd=home
     )
@@ -268,7 +268,7 @@ def test_the_report_takes_the_file_of_traces(home, tmp_path, shakedown):
     assert ">captured</span>" in page
 
 
-def test_a_page_is_not_replaced_unasked(home, tmp_path, shakedown):
+def test_page_is_replaced_only_with_force(home, tmp_path, shakedown):
     assert shakedown("inspect", "gateway.pcap", "--traces-out", tmp_path / "t.json", cwd=home).returncode == 0
     page = tmp_path / "t.html"
     page.write_text("mine")
@@ -281,7 +281,7 @@ def test_a_page_is_not_replaced_unasked(home, tmp_path, shakedown):
     assert (done.returncode, page.read_text() == "mine") == (0, False)
 
 
-def test_names_are_printed_as_they_are(home, tmp_path, shakedown):
+def test_names_are_printed_without_markup_or_emoji(home, tmp_path, shakedown):
     """Brackets are no markup, and what stands between colons is no emoji."""
     name = "[b]:bee:.pcap"
     (tmp_path / name).write_bytes((home / "gateway.pcap").read_bytes())
@@ -293,7 +293,7 @@ def test_names_are_printed_as_they_are(home, tmp_path, shakedown):
     assert (again.returncode, again.stdout) == (0, done.stdout)
 
 
-def test_the_report_takes_what_measure_prints(tmp_path, shakedown):
+def test_report_accepts_the_output_of_measure(tmp_path, shakedown):
     done = shakedown("measure", "tls1.2/psk", "--repeat", "2", "--json")
     (tmp_path / "m.json").write_text(done.stdout)
     done = shakedown("report", "m.json", "--csv", "m.csv", cwd=tmp_path)
@@ -318,7 +318,7 @@ def spoilt(whole: Mapping[str, object], key: str, value: object) -> str:
     return json.dumps([CAPTURED, {**whole, key: value}])
 
 
-def test_a_sound_trace_is_taken(tmp_path):
+def test_valid_trace_is_accepted(tmp_path):
     path = tmp_path / "x.json"
     path.write_text(json.dumps([CAPTURED, MEASURED]))
     found = results_of_json(path)

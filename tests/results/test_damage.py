@@ -120,7 +120,7 @@ def other(value: Any) -> Any:
 
 @pytest.mark.parametrize("ended", [True, False], ids=["ended", "killed"])
 @pytest.mark.parametrize("damage", [flip, truncate, append, swap, delete, edit, drop_line])
-def test_damage_is_refused_or_changes_nothing(
+def test_damaged_results_are_refused_or_load_unchanged(
     tmp_path: Path, damage: Callable[[Path, random.Random], None], ended: bool
 ) -> None:
     write(tmp_path / "sound", ended=ended)
@@ -139,9 +139,7 @@ def test_damage_is_refused_or_changes_nothing(
     assert refused > 0
 
 
-def test_a_part_of_another_digest_never_reaches_the_parquet_reader(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_part_with_a_wrong_digest_is_not_decoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a single bit is wrong polars may panic, which is no `Exception`, or end the process."""
     write(tmp_path / "sound", ended=True)
     part = tmp_path / "sound/part-0001.parquet"
@@ -153,7 +151,7 @@ def test_a_part_of_another_digest_never_reaches_the_parquet_reader(
     assert loaded(tmp_path / "sound") == f"{part}: damaged: changed since it was written"
 
 
-def test_a_panic_of_the_parquet_reader_is_one_clear_line(
+def test_panic_of_the_parquet_reader_is_reported_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tmp_path / "sound", ended=True)

@@ -35,7 +35,7 @@ def documented(head: str) -> set[str]:
     return {name for cell in first for name in re.findall(r"`(\w+)`", cell)}
 
 
-def test_the_page_has_every_key_and_no_other():
+def test_documentation_lists_exactly_the_known_keys():
     assert documented("key") == known_keys(tables())
     assert documented("key of `[server]`, `[client]`") == set(FILE_KEYS)
     for name, table in tables().items():
@@ -97,11 +97,11 @@ def complaint(folder: Path, text: str | bytes) -> str:
         ),
     ],
 )
-def test_what_is_wrong_is_said_with_its_line(tmp_path, text, said):
+def test_errors_are_reported_with_their_line(tmp_path, text, said):
     assert complaint(tmp_path, text).startswith(said)
 
 
-def test_damage_of_any_sort_is_one_line(tmp_path):
+def test_damaged_experiments_are_reported_in_one_line(tmp_path):
     """Bytes changed, removed, repeated: no traceback, and one line states what is wrong."""
     whole = (
         SUITES + 'repeat = 3\ndevices = ["phone"]\nrates = ["5/s", 20]\nwithin = "1s"\npercentile = 95\n'
@@ -124,7 +124,7 @@ def test_damage_of_any_sort_is_one_line(tmp_path):
         complaint(tmp_path, bytes(damaged))
 
 
-def test_what_was_measured_inside_eap_is_estimated_there(tmp_path):
+def test_handshake_measured_inside_eap_is_estimated_inside_eap(tmp_path):
     """`predict --carrier eap`, from the library's traces of bare handshakes, gives the same times."""
     suites = ["tls1.3/x25519/p256/server", "tls1.3/x25519/p256/server/resumed"]
     path = tmp_path / "eap.toml"
@@ -139,7 +139,7 @@ def test_what_was_measured_inside_eap_is_estimated_there(tmp_path):
         assert row["ready_mean_s"] == pytest.approx(one["ready_s"]["mean"], rel=1e-4)
 
 
-def test_what_was_recorded_inside_eap_has_no_bare_estimate(tmp_path):
+def test_trace_recorded_inside_eap_is_refused_for_a_bare_prediction(tmp_path):
     handshake = measure("tls1.3/x25519", repeat=1, options=MeasureOptions(carrier="eap"))
     path = tmp_path / "traces.json"
     path.write_text(json.dumps([builtins(handshake)]))
@@ -147,7 +147,7 @@ def test_what_was_recorded_inside_eap_has_no_bare_estimate(tmp_path):
         predict_rows([handshake.suite], costs=Costs(TraceLibrary(path)))
 
 
-def test_nothing_is_missing_where_its_handshake_failed(tmp_path):
+def test_run_with_a_failed_handshake_is_complete(tmp_path):
     """No estimate and no fleet is missing: the run is complete, and reports what failed."""
     path = tmp_path / "e.toml"
     path.write_text(
@@ -165,7 +165,7 @@ def test_nothing_is_missing_where_its_handshake_failed(tmp_path):
     assert [(lost.kind, lost.about) for lost in missing(found.manifest, parts)] == [(one.kind, one.about)]
 
 
-def test_an_experiment_without_live_loads_has_none(tmp_path):
+def test_experiment_without_a_live_table_has_no_loads(tmp_path):
     """Measurements may be kept for another kind of figure; without `[live]` they make no loads."""
     path = tmp_path / "plain.toml"
     path.write_text('suites = ["tls1.2/psk"]\n', encoding="utf-8")

@@ -16,7 +16,7 @@ from shakedown.results.writer import ResultsWriter
 from shakedown.schema.saved import FORMAT, SCHEMA_VERSION, Failure
 
 
-def test_folders_survive(folder):
+def test_results_folder_is_read_back_unchanged(folder):
     loaded = load_results(folder)
     expected = pl.concat(map(table_of, SUITES)).with_columns(provenance=pl.lit("0123456789ab"))
     assert loaded.table.equals(expected)
@@ -24,13 +24,13 @@ def test_folders_survive(folder):
     assert loaded.is_whole
 
 
-def test_results_show_themselves_in_a_few_lines(folder):
+def test_repr_of_results_is_short(folder):
     shown = repr(load_results(folder))
     assert "3 measured" in shown
     assert len(shown) < 300
 
 
-def test_an_unfinished_run_is_readable_and_says_so(tmp_path):
+def test_unfinished_run_is_readable_and_marked(tmp_path):
     writer = ResultsWriter(tmp_path / "r", manifest(planned=planned("tls1.2/psk", SUITES[0])))
     writer.add("measured", "tls1.2/psk", table_of("tls1.2/psk"))
     # No close: the process was killed here.
@@ -41,7 +41,7 @@ def test_an_unfinished_run_is_readable_and_says_so(tmp_path):
     assert "not ended" in repr(loaded)
 
 
-def test_ctrl_c_after_a_part_has_appeared_keeps_it(monkeypatch, tmp_path):
+def test_ctrl_c_after_a_part_was_written_keeps_the_part(monkeypatch, tmp_path):
     from shakedown.results import writer as module
 
     def interrupted(path, content, *, replace):
@@ -58,7 +58,7 @@ def test_ctrl_c_after_a_part_has_appeared_keeps_it(monkeypatch, tmp_path):
     assert load_results(writer.folder).handshakes["suite"].to_list() == [SUITES[0]]
 
 
-def test_a_part_that_was_named_and_not_written_is_missing_not_damaged(tmp_path):
+def test_listed_but_unwritten_part_is_missing_and_not_damaged(tmp_path):
     """The run was killed after writing the list's line and before naming the part."""
     writer = write(tmp_path / "r", *SUITES[:2])
     (tmp_path / "r" / "part-0002.parquet").unlink()
@@ -67,14 +67,14 @@ def test_a_part_that_was_named_and_not_written_is_missing_not_damaged(tmp_path):
     assert [one.about for one in loaded.missing] == [SUITES[1]]
 
 
-def test_a_line_that_was_cut_off_is_no_line(tmp_path):
+def test_truncated_journal_line_is_ignored(tmp_path):
     writer = write(tmp_path / "r", SUITES[0])
     with (writer.folder / JOURNAL).open("ab") as journal:
         journal.write(b'{"file":"part-0002.par')
     assert load_results(writer.folder).handshakes.height == 1
 
 
-def test_failures_are_not_missing(tmp_path):
+def test_failed_suites_are_not_missing(tmp_path):
     writer = ResultsWriter(tmp_path / "r", manifest(planned=planned(*SUITES[:2])))
     writer.add("measured", SUITES[0], table_of(SUITES[0]))
     writer.fail(Failure(suite=SUITES[1], reason="no shared cipher"))
@@ -91,7 +91,7 @@ def test_an_empty_run_is_readable(tmp_path):
     assert dict(loaded.table.schema) == SCHEMA
 
 
-def test_a_reader_beside_a_run_that_ends_sees_all_of_it(tmp_path, monkeypatch):
+def test_concurrent_reader_sees_a_complete_ending_run(tmp_path, monkeypatch):
     """A reader reads a running run's manifest; then the run ends and removes its list of parts."""
     folder = tmp_path / "results"
     write(folder, SUITES[1]).close("complete")

@@ -39,7 +39,7 @@ def killed_after(arguments: list[str], delay_s: float, watched: Path | None = No
 
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("seed", range(KILLS))
-def test_a_run(tmp_path, capsys, seed):
+def test_killed_run_leaves_readable_or_replaceable_results(tmp_path, capsys, seed):
     chance = random.Random(seed)
     folder = tmp_path / "r"
     experiment = written(tmp_path, f"suites = {SUITES}\nrepeat = 20\ndevices = ['phone']\n".replace("'", '"'))
@@ -88,7 +88,7 @@ def whole(tmp_path_factory) -> Path:
 
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("seed", range(KILLS))
-def test_a_report(whole, tmp_path, capsys, seed):
+def test_killed_report_leaves_old_or_new_files(whole, tmp_path, capsys, seed):
     import shutil
 
     chance = random.Random(1000 + seed)
@@ -132,7 +132,7 @@ def inputs(tmp_path_factory) -> Path:
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("what", ["traces", "profile"])
 @pytest.mark.parametrize("seed", range(KILLS))
-def test_a_file(inputs, tmp_path, capsys, seed, what):
+def test_killed_writer_leaves_the_old_or_the_new_file(inputs, tmp_path, capsys, seed, what):
     """One file of traces, or one profile, new or replacing another: it is the old or the new one."""
     chance = random.Random(f"{what} {seed}")
     target, foreign = tmp_path / "target", tmp_path / "notes.txt"

@@ -26,7 +26,7 @@ def test_two_runs_do_not_share_a_folder(tmp_path):
         ResultsWriter(tmp_path / "r", manifest())
 
 
-def test_a_report_is_of_the_results_that_the_folder_holds(tmp_path):
+def test_report_of_replaced_results_is_refused(tmp_path):
     """If results were or are being replaced, no page of the old results is written beside them."""
     with ResultsWriter(tmp_path / "r", manifest()) as writer:
         writer.add("measured", SUITES[0], table_of(SUITES[0]))
@@ -42,7 +42,7 @@ def test_a_report_is_of_the_results_that_the_folder_holds(tmp_path):
     assert write_report(old, tmp_path / "elsewhere.html").exists()
 
 
-def test_a_lock_that_a_caller_holds_outlives_the_results(tmp_path):
+def test_lock_of_the_caller_is_held_after_the_results_are_closed(tmp_path):
     with FolderLock(tmp_path / "r") as lock:
         with ResultsWriter(tmp_path / "r", manifest(), lock=lock) as writer:
             writer.add("measured", SUITES[0], table_of(SUITES[0]))
@@ -53,7 +53,7 @@ def test_a_lock_that_a_caller_holds_outlives_the_results(tmp_path):
         pass
 
 
-def test_a_folder_made_for_a_lock_goes_with_it_where_nothing_came(tmp_path):
+def test_empty_folder_created_for_a_lock_is_removed(tmp_path):
     with FolderLock(tmp_path / "r"):
         pass
     assert not (tmp_path / "r").exists()
@@ -64,7 +64,7 @@ def test_a_folder_made_for_a_lock_goes_with_it_where_nothing_came(tmp_path):
 
 
 @pytest.mark.parametrize("made_again", [False, True])
-def test_a_folder_that_went_before_it_was_locked(tmp_path, monkeypatch, made_again):
+def test_folder_removed_before_locking_is_created_again(tmp_path, monkeypatch, made_again):
     """Another run created the folder, failed and removed it; a third one may have created it again."""
     from shakedown.results import lock as module
 
@@ -86,7 +86,7 @@ def test_a_folder_that_went_before_it_was_locked(tmp_path, monkeypatch, made_aga
             FolderLock(folder)
 
 
-def test_many_runs_into_one_folder_at_once(tmp_path):
+def test_only_one_of_many_runs_gets_the_folder(tmp_path):
     """At any time at most one run has the folder, whatever the others create and remove meanwhile."""
     code = (
         "import sys\n"

@@ -48,7 +48,7 @@ def traces():
     return {suite: parse_trace(builtins(real.measurement(suite)), suite) for suite in SUITES}
 
 
-def test_nothing_is_estimated_by_default():
+def test_no_predictions_without_devices_or_bearers():
     assert estimate(Places()) == []
 
 
@@ -72,7 +72,7 @@ def test_every_scenario_is_a_row_of_predict():
     assert [rows[0]] == alone
 
 
-def test_omitted_values_have_the_defaults_of_other_commands():
+def test_omitted_places_have_the_usual_defaults():
     for scenario, _ in estimate(Places(devices=("cortex-m4",))):
         assert (scenario.server_device, scenario.bearer, scenario.load.rates_per_s) == (
             "server",
@@ -81,7 +81,7 @@ def test_omitted_values_have_the_defaults_of_other_commands():
         )
 
 
-def test_what_cannot_be_estimated_is_reported_and_the_rest_goes_on():
+def test_places_without_cost_figures_are_reported_and_others_continue():
     found = estimate(Places(devices=("kuo-p4", "cortex-m4")))
     assert {one.device for one, made in found if made.predictions} == {"cortex-m4"}
     without_cost = [(one.label, one.device) for one, made in found if made.without_cost]
@@ -89,7 +89,7 @@ def test_what_cannot_be_estimated_is_reported_and_the_rest_goes_on():
     assert "no primitives" in found[0][1].without_cost
 
 
-def test_the_queue_has_its_knee_where_power_is_highest():
+def test_knee_of_the_queue_has_the_highest_power():
     scenario = estimated(SUITES[0], "cortex-m4", "server", "lte", traces=traces())
     queue = modelled.queue_of(scenario)
     assert queue is not None
@@ -108,7 +108,7 @@ def test_the_queue_has_its_knee_where_power_is_highest():
     assert waits[0] == 0
 
 
-def test_predictions_survive_the_disk(tmp_path):
+def test_predictions_are_read_back_unchanged(tmp_path):
     devices, bearers = ("kuo-p4", "palm-vii", "cortex-m4"), ("nb-iot",)
     places = Places(devices=devices, bearers=bearers, rates_per_s=(10.0, 1e6), battery_j=9000.0)
     found = estimate(places)
@@ -143,7 +143,7 @@ def test_predictions_survive_the_disk(tmp_path):
             assert points[scenario.key] == list(made.queue.points)
 
 
-def test_what_was_extrapolated_stands_in_the_table(tmp_path):
+def test_extrapolated_figures_are_in_the_table(tmp_path):
     [(scenario, made), *_] = estimate(Places(devices=("palm-vii",)))
     told = queries.extrapolated(in_memory(modelled.table([(scenario, made)]))).to_dicts()
     assert len(told) == len(made.predictions[0]["extrapolated"])
@@ -152,7 +152,7 @@ def test_what_was_extrapolated_stands_in_the_table(tmp_path):
         assert row["where"] == ("palm-vii" if one["side"] == "client" else "server")
 
 
-def test_workers_and_a_promise_are_the_experiments():
+def test_workers_and_limit_of_the_experiment_are_used():
     rates = (100.0, 20_000.0)
     [*_, (_, one)] = estimate(Places(devices=("cortex-m4",), rates_per_s=rates))
     [*_, (scenario, four)] = estimate(
@@ -169,7 +169,7 @@ def test_workers_and_a_promise_are_the_experiments():
     assert view["workers"].unique().to_list() == [4]
 
 
-def test_work_grows_with_places_and_rates_and_no_faster(monkeypatch):
+def test_work_grows_linearly_with_places_and_rates(monkeypatch):
     """Counts sums of distributions, which take nearly all the time, for more places and rates."""
     summed = 0
     plus = Distribution.plus
@@ -201,7 +201,7 @@ def test_work_grows_with_places_and_rates_and_no_faster(monkeypatch):
     assert work(1, 1, 5) <= 5 * one
 
 
-def test_what_is_estimated_in_many_places_is_saved_in_several_parts(monkeypatch, tmp_path, fake):
+def test_predictions_of_many_places_are_saved_in_several_parts(monkeypatch, tmp_path, fake):
     from shakedown.experiments import runner
     from shakedown.experiments.figure_kinds import load_experiment
 
@@ -228,7 +228,7 @@ def test_what_is_estimated_in_many_places_is_saved_in_several_parts(monkeypatch,
     assert [one.about for one in missing(short, short.parts)] == ["tls1.2/psk"]
 
 
-def test_saved_figures_are_marked_as_printed_ones():
+def test_saved_figures_have_the_marks_of_printed_ones():
     """The same columns print a figure of `predict` on the terminal and its cell in the report."""
     found = estimate(
         Places(

@@ -46,7 +46,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("most_bytes", [9, 700, 9000])
 @pytest.mark.parametrize("what", OUT)
-def test_files_that_may_not_grow(inputs, tmp_path, what, most_bytes):
+def test_file_size_limit_is_reported_and_keeps_other_files(inputs, tmp_path, what, most_bytes):
     for path in inputs.iterdir():
         (tmp_path / path.name).symlink_to(path)
     out = tmp_path / "out"
@@ -92,7 +92,7 @@ NEW = {
 
 
 @pytest.mark.parametrize("what", NEW)
-def test_folders_that_were_not_there_are_not_left(inputs, tmp_path, what):
+def test_failed_command_leaves_no_new_folders(inputs, tmp_path, what):
     for path in inputs.iterdir():
         (tmp_path / path.name).symlink_to(path)
     before = sorted(tmp_path.rglob("*"))
@@ -109,7 +109,7 @@ def test_folders_that_were_not_there_are_not_left(inputs, tmp_path, what):
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_a_report_that_fails_keeps_what_was_there(inputs, tmp_path, monkeypatch, capfd):
+def test_failed_report_keeps_the_old_files(inputs, tmp_path, monkeypatch, capfd):
     from shakedown.reporting.html import write as writing
 
     page = reports.report(inputs / "r", tmp_path / "p.html")
@@ -134,7 +134,7 @@ def test_a_report_that_fails_keeps_what_was_there(inputs, tmp_path, monkeypatch,
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
-def test_run_names_what_replaces_a_foreign_report(inputs, tmp_path, capfd):
+def test_run_names_the_option_to_replace_a_foreign_report(inputs, tmp_path, capfd):
     arguments = ["run", str(inputs / "e.toml"), "--out", str(tmp_path / "r"), "--force"]
     assert exit_status([*arguments, "--no-report"]) == 0
     page, manifest = tmp_path / "r" / "report.html", tmp_path / "r" / "manifest.json"

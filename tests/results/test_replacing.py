@@ -17,7 +17,7 @@ from shakedown.results.writer import ResultsWriter
 from shakedown.schema.saved import SCHEMA_VERSION
 
 
-def test_replacing_leaves_nothing_of_the_old_run(folder):
+def test_replacing_removes_all_files_of_the_old_run(folder):
     with pytest.raises(InputError, match="already contains results"):
         ResultsWriter(folder, manifest())
     with ResultsWriter(folder, manifest(), replace=True) as writer:
@@ -27,7 +27,7 @@ def test_replacing_leaves_nothing_of_the_old_run(folder):
 
 
 @pytest.mark.parametrize("goes_on", [False, True])
-def test_results_of_another_version_are_replaced_if_asked(tmp_path, goes_on):
+def test_results_of_another_version_are_replaced_on_request(tmp_path, goes_on):
     """Replaces only listed files with the listed digest; other files stay and do not prevent it."""
     writer = write(tmp_path / "r", *SUITES)
     folder = writer.folder
@@ -63,7 +63,7 @@ def test_a_killed_run_can_be_replaced(tmp_path):
 
 
 @pytest.mark.parametrize("calls", range(8))
-def test_killed_while_older_results_are_removed(tmp_path, monkeypatch, calls):
+def test_results_are_replaceable_after_a_kill_during_removal(tmp_path, monkeypatch, calls):
     """The command is killed after any number of removals; the rest can be replaced."""
     folder = tmp_path / "r"
     write(folder, *SUITES)._release()
@@ -90,7 +90,7 @@ FOREIGN = ("part-0001.parquet", "part-00000-1f3a.snappy.parquet", "captured.parq
 @pytest.mark.parametrize("name", FOREIGN)
 @pytest.mark.parametrize("replace", [False, True])
 @pytest.mark.parametrize("linked", [False, True])
-def test_other_peoples_files_stay_as_they_are(tmp_path, name, replace, linked):
+def test_foreign_files_are_refused_and_kept(tmp_path, name, replace, linked):
     folder = tmp_path / "shared"
     folder.mkdir()
     target = tmp_path / "elsewhere" if linked else folder / name
@@ -105,7 +105,7 @@ def test_other_peoples_files_stay_as_they_are(tmp_path, name, replace, linked):
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "part-0004.parquet", "report.html"])
-def test_replacing_spares_what_others_put_there(folder, name):
+def test_replacing_keeps_foreign_files(folder, name):
     (folder / name).write_text("mine")
     with ResultsWriter(folder, manifest(), replace=True) as writer:
         for suite in (*SUITES, "tls1.2/psk", SUITES[0], SUITES[2]):
@@ -114,7 +114,7 @@ def test_replacing_spares_what_others_put_there(folder, name):
     assert load_results(folder).manifest.parts[-1].file in ("part-0006.parquet", "part-0007.parquet")
 
 
-def test_a_part_that_somebody_changed_is_not_removed(folder):
+def test_modified_part_is_not_removed(folder):
     (folder / "part-0002.parquet").write_text("mine")
     with ResultsWriter(folder, manifest(), replace=True):
         pass

@@ -191,11 +191,11 @@ def assert_told(folder: Path, expected: str) -> None:
     ],
     ids=lambda spoil: spoil.__name__,
 )
-def test_damage_is_told_in_one_line(folder, spoil):
+def test_damage_is_reported_in_one_line(folder, spoil):
     assert_told(folder, spoil(folder))
 
 
 @pytest.mark.parametrize(("key", "value", "expected"), CHANGED)
-def test_a_manifest_that_was_changed_is_told_in_one_line(folder, key, value, expected):
+def test_modified_manifest_is_reported_in_one_line(folder, key, value, expected):
     edit(folder, **{key: value})
     assert_told(folder, expected)

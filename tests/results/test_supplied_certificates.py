@@ -45,7 +45,7 @@ def options(found: Experiment) -> list[dict]:
     return [one.options.given() for one in found.scenarios]
 
 
-def test_suites_that_leave_their_keys_out_show_the_users(home):
+def test_suites_without_keys_present_user_supplied_certificates(home):
     found = loaded(home, f"suites = [{SUITES}]\n{supplied.table('server', 'gw')}")
     assert found.suites == (
         f"tls1.3/x25519/{KEYS}/server",
@@ -57,12 +57,12 @@ def test_suites_that_leave_their_keys_out_show_the_users(home):
     assert [one.handshake.credentials for one in found.scenarios] == ["user-supplied", *["generated"] * 3]
 
 
-def test_a_suite_that_names_the_users_keys_shows_them_too(home):
+def test_suite_with_the_user_supplied_keys_presents_them(home):
     found = loaded(home, f'suites = ["tls1.2/ecdhe_ecdsa/{KEYS}"]\n{supplied.table("server", "gw")}')
     assert used(found) == {f"tls1.2/ecdhe_ecdsa+x25519/{KEYS}/server": ("server",)}
 
 
-def test_each_side_has_its_own(home):
+def test_each_side_presents_its_user_supplied_certificates(home):
     tables = supplied.table("server", "gw") + supplied.table("client", "device")
     suites = '"tls1.3/x25519/mutual", "tls1.3/x25519/p256/mutual", "tls1.3/x25519/rsa2048/mutual"'
     found = loaded(home, f"suites = [{suites}]\n{tables}")
@@ -75,7 +75,7 @@ def test_each_side_has_its_own(home):
     assert "the client's are those of tls1.3/x25519/p256/mutual" in note
 
 
-def test_own_certificates_are_checked_today_and_others_on_the_laboratorys_day(home):
+def test_verification_time_is_now_only_for_user_supplied_certificates(home):
     found = loaded(home, f"suites = [{SUITES}]\n{supplied.table('server', 'gw')}")
     first, second, *_ = options(found)
     assert abs(first["now"] - time.time()) < 600
@@ -102,7 +102,7 @@ def test_own_certificates_are_checked_today_and_others_on_the_laboratorys_day(ho
         ("tls1.2/psk", True),
     ],
 )
-def test_whether_a_name_says_something_of_keys(written, out):
+def test_suite_names_without_keys_are_recognised(written, out):
     assert leaves_keys_out(written) is out
 
 
@@ -151,32 +151,32 @@ HEAD = 'suites = ["tls1.3/x25519"]\n'
         ),
     ],
 )
-def test_wrong_tables_are_one_line_with_its_number_and_key(home, text, said):
+def test_wrong_tables_are_reported_with_line_number_and_key(home, text, said):
     line = wrong(home, HEAD + text)
     assert said in line
     assert line.startswith(f"{home}/e.toml, line ")
 
 
-def test_certificates_that_have_expired_are_refused_on_that_day(home):
+def test_certificates_expired_at_the_verification_time_are_refused(home):
     line = wrong(home, f"{HEAD}now = 2060-01-01\n{supplied.table('server', 'gw')}")
     assert "line 3, key server: " in line
     assert "expired at 2049-12-24" in line
 
 
-def test_a_table_that_no_suite_shows_is_an_error_that_names_the_keys(home):
+def test_table_used_by_no_suite_is_reported_with_its_keys(home):
     line = wrong(home, f'suites = ["tls1.2/psk"]\n{supplied.table("server", "gw")}')
     assert "line 2, key server: no suite here presents these certificates" in line
     assert KEYS in line
 
 
-def test_a_name_that_becomes_another_suites_is_told(home):
+def test_suite_names_that_become_equal_are_refused(home):
     line = wrong(
         home, f'suites = ["tls1.3/x25519", "tls1.3/x25519/{KEYS}"]\n{supplied.table("server", "gw")}'
     )
     assert "are the same suite" in line
 
 
-def test_the_password_comes_from_the_environment_and_goes_nowhere(home, tmp_path, monkeypatch):
+def test_password_is_read_from_the_environment_and_not_saved(home, tmp_path, monkeypatch):
     monkeypatch.setenv("GATEWAY_PASSWORD", "secret")
     text = f"{HEAD}repeat = 2\n[server]\nchain = 'gw/all.p12'\npassword_env = 'GATEWAY_PASSWORD'\n"
     outcome = run_experiment(loaded(home, text), tmp_path / "r")
@@ -192,7 +192,7 @@ def results(home, tmp_path_factory):
     return load_results(run_experiment(loaded(home, text), tmp_path_factory.mktemp("out") / "r").folder)
 
 
-def test_the_table_says_whose_certificates_were_presented(results):
+def test_table_has_the_origin_of_the_presented_certificates(results):
     whose = dict(results.table.select("suite", "credentials").unique().rows())
     supplied_key = f"tls1.3/x25519/{KEYS}/server"
     assert whose.pop(supplied_key).startswith("user-supplied:")
@@ -204,7 +204,7 @@ def test_the_table_says_whose_certificates_were_presented(results):
     assert results.handshakes["user_supplied"].to_list() == ["server", "", "", ""]
 
 
-def test_the_manifest_describes_them_without_keys_or_folders(results, home):
+def test_manifest_describes_certificates_without_keys_or_folders(results, home):
     about = results.manifest.certificates["server"]
     assert builtins(about.files) == {"chain": "chain.pem", "key": "key.pem", "ca": "ca.pem"}
     assert about.suites == (f"tls1.3/x25519/{KEYS}/server",)
@@ -217,7 +217,7 @@ def test_the_manifest_describes_them_without_keys_or_folders(results, home):
     assert str(home) not in text
 
 
-def test_the_bytes_sent_are_those_of_the_users_chain(results):
+def test_bytes_sent_match_the_user_supplied_chain(results):
     about = results.manifest.certificates["server"]
     scenario = results.handshakes["scenario"][0]
     sent = results.messages.filter(scenario=scenario, message="Certificate")["bytes"].item()
@@ -225,7 +225,7 @@ def test_the_bytes_sent_are_those_of_the_users_chain(results):
     assert sent == about.bytes_sent + 5 + 1 + 16 + 4 + 1 + 3 + 3 + 2
 
 
-def test_the_report_shows_them_and_marks_the_rows(results, tmp_path):
+def test_report_describes_user_supplied_certificates_and_marks_rows(results, tmp_path):
     page = write_report(results, tmp_path / "report.html").read_text()
     assert "Your certificates" in page
     assert "CN=gateway.example" in page
@@ -235,7 +235,7 @@ def test_the_report_shows_them_and_marks_the_rows(results, tmp_path):
     assert ["<td>server</td>" in row for row in rows] == [True, False, False, False]
 
 
-def test_two_sides_are_told_apart_in_the_table(home, tmp_path):
+def test_table_names_the_side_with_user_supplied_certificates(home, tmp_path):
     text = f'repeat = 2\nsuites = ["tls1.3/x25519/mutual"]\n{supplied.table("client", "device")}'
     results = load_results(run_experiment(loaded(home, text), tmp_path / "r").folder)
     assert results.handshakes["user_supplied"].to_list() == ["client"]
@@ -247,7 +247,7 @@ def test_lines_of_keys_inside_tables_are_found():
     assert locate('captures = [{ file = "a" },\n{ file = "b" }]\n', "captures.file", "b") == 2
 
 
-def test_wtls_certificates_go_to_wtls_suites_alone(tmp_path):
+def test_wtls_certificates_are_used_only_by_wtls_suites(tmp_path):
     folder = supplied.chain(tmp_path / "wap", "163k@233k", wtls=True)
     suites = '"wtls/ecdh_ecdsa", "wtls/rsa", "tls1.3/x25519"'
     text = f"repeat = 2\nsuites = [{suites}]\n{supplied.table('server', 'wap')}"
@@ -261,7 +261,7 @@ def test_wtls_certificates_go_to_wtls_suites_alone(tmp_path):
     assert "security level" not in page.split('<section id="certificates">')[1].split("</section>")[0]
 
 
-def test_a_form_of_made_certificates_leaves_the_users_alone(tmp_path):
+def test_certificate_form_applies_only_to_generated_certificates(tmp_path):
     supplied.chain(tmp_path / "chain", "rsa1024")
     text = (
         'suites = ["wtls/rsa", "wtls/rsa/rsa2048"]\nrepeat = 1\n[wtls]\ncertificate_form = "x509"\n'

@@ -52,7 +52,7 @@ def test_every_figure_of_a_measurement_is_in_the_table(suite):
     assert value("accounting.coverage") == one.accounting.coverage
 
 
-def test_samples_stand_in_their_column():
+def test_samples_are_in_their_column():
     one = real.measurement("tls1.2/psk")
     times = msgspec.structs.replace(one.handshake.client_us, samples=(1.0, 2.5))
     sampled = msgspec.structs.replace(one, handshake=msgspec.structs.replace(one.handshake, client_us=times))
@@ -82,7 +82,7 @@ def load_quantities() -> set[str]:
     return set(results_of(map(real.measurement, SUITES)).table["quantity"].unique())
 
 
-def test_the_view_of_handshakes_is_what_the_objects_say():
+def test_view_of_handshakes_matches_the_objects():
     results = results_of(map(real.measurement, SUITES))
     for row, suite in zip(results.handshakes.to_dicts(), SUITES, strict=True):
         one = real.measurement(suite)
@@ -93,7 +93,7 @@ def test_the_view_of_handshakes_is_what_the_objects_say():
             assert split == pytest.approx(one.time_by_class_us(side))
 
 
-def test_two_stacks_of_one_suite_stay_apart():
+def test_two_stacks_of_one_suite_have_separate_rows():
     one = real.measurement("tls1.2/psk")
     other = msgspec.structs.replace(
         one, server_stack=msgspec.structs.replace(one.server_stack, name="rustls")
@@ -104,7 +104,7 @@ def test_two_stacks_of_one_suite_stay_apart():
     assert results.messages.height == 2 * len(one.messages)
 
 
-def test_the_table_is_tidy(folder):
+def test_table_is_queried_with_one_expression(folder):
     """A new query is one expression."""
     table = load_results(folder).table
     spent = table.filter(quantity="operation.time", statistic="mean", operation="sign").select(
@@ -142,7 +142,7 @@ VIEWS = (
 )
 
 
-def test_parts_are_asked_one_after_the_other_as_if_they_were_one(tmp_path, monkeypatch):
+def test_queries_give_the_same_result_part_by_part(tmp_path, monkeypatch):
     """The same views, objects and CSV, whether parts are decoded together or each by itself."""
     from shakedown.experiments.figure_kinds import load_experiment
     from shakedown.experiments.runner import run_experiment

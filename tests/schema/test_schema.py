@@ -121,7 +121,7 @@ def survives(printed: object, again: object) -> bool:
     [(name, command) for name, commands in COMMANDS.items() for command in commands],
     ids=lambda value: value if isinstance(value, str) else "-".join(value[:3]).replace("/", ""),
 )
-def test_what_commands_print_is_what_the_schema_says(printed, name, command):
+def test_command_output_matches_the_schema(printed, name, command):
     kind, _ = PRINTED[name]
     # Commands that continue after a suite fails print another kind of object for it.
     array = [one for one in json.loads(printed(*command)) if ("error" in one) == name.endswith("-failure")]
@@ -133,7 +133,7 @@ def test_what_commands_print_is_what_the_schema_says(printed, name, command):
         schema.validate(one)
 
 
-def test_every_command_that_prints_json_is_asked() -> None:
+def test_every_command_with_json_has_a_schema_test() -> None:
     """Every command with `--json` has a schema for its objects."""
     asked = {command[:depth] for commands in COMMANDS.values() for command in commands for depth in (1, 2)}
     known = {command for command in commands_with_json() if command[0] not in ASKED_BY_THEIR_OWN_TESTS}
@@ -154,7 +154,7 @@ def commands_with_json(
                 yield (*above, name)
 
 
-def test_files_of_traces_are_what_the_schema_says(printed, home):
+def test_files_of_traces_match_the_schema(printed, home):
     text = (home / "traces.json").read_bytes()
     traces = decode(text, list[CapturedTrace])
     assert [trace.suite for trace in traces] == list(SUITES[1:])
@@ -163,7 +163,7 @@ def test_files_of_traces_are_what_the_schema_says(printed, home):
         schema.validate(one)
 
 
-def test_what_the_core_says_of_machine_and_capture(printed, home):
+def test_core_returns_schema_objects_for_machine_and_capture(printed, home):
     from shakedown import native
     from shakedown.native import captures
 
@@ -173,12 +173,12 @@ def test_what_the_core_says_of_machine_and_capture(printed, home):
     assert isinstance(found.summary, CaptureSummary)
 
 
-def test_the_published_schema_is_fresh():
+def test_published_schema_is_up_to_date():
     there = {path.name: path.read_text() for path in (ROOT / "docs/reference").glob("*.schema.json")}
     assert there == published(), "make schema rewrites it"
 
 
-def test_the_reference_that_the_program_knows_is_fresh():
+def test_generated_reference_is_up_to_date():
     for name, text in written(ROOT / "docs/reference").items():
         assert (ROOT / "docs/reference" / name).read_text() == text, "make schema rewrites it"
 
@@ -220,7 +220,7 @@ def test_every_object_is_strict_and_frozen():
         ({"bytes": None}, "x.json: [0].bytes: expected an object, got null"),
     ],
 )
-def test_what_does_not_fit_is_one_line_with_its_place(printed, change, said):
+def test_schema_violation_is_reported_in_one_line_with_its_place(printed, change, said):
     [one] = json.loads(printed("measure", "tls1.2/psk", "--repeat", "1"))
     with pytest.raises(InputError) as caught:
         decode(json.dumps([{**one, **change}]), list[Measurement], "x.json")
@@ -228,14 +228,14 @@ def test_what_does_not_fit_is_one_line_with_its_place(printed, change, said):
     assert "\n" not in str(caught.value)
 
 
-def test_an_object_shows_itself_on_a_line(printed):
+def test_repr_of_an_object_is_one_short_line(printed):
     [one] = decode(printed("measure", "tls1.2/psk", "--repeat", "1"), list[Measurement])
     for shown in (one, one.messages[0], one.memory, one.machine, one.handshake):
         assert "\n" not in repr(shown)
         assert len(repr(shown)) < 300
 
 
-def test_figures_that_are_no_numbers_are_not_printed_as_null(printed):
+def test_encoding_nan_raises_an_error(printed):
     [one] = decode(printed("measure", "tls1.2/psk", "--repeat", "1"), list[Measurement])
     spoilt = msgspec.structs.replace(one.accounting, coverage=float("nan"))
     with pytest.raises(ValueError, match="no number"):

@@ -43,14 +43,14 @@ def complaint(text: str, tmp_path) -> str:
         (BUDGET + "zzz = 3\n", "budget[0]: unknown key zzz; the keys are suite, client_stack, server_stack"),
     ],
 )
-def test_a_toml_file_in_words_of_toml(text, said, tmp_path):
+def test_violations_in_toml_use_toml_terms(text, said, tmp_path):
     line = complaint(text, tmp_path)
     assert line.startswith(f"budget.toml: {said}")
     assert "`" not in line
     assert "null" not in line
 
 
-def test_server_software_is_a_toml_file():
+def test_violations_in_server_software_use_toml_terms():
     with pytest.raises(InputError, match=r"own\.toml: source: expected an array, got a table"):
         parse_software({"name": "x", "title": "x", "tickets": 1, "resumption_tickets": 1, "session_ids": True,
                         "write_bytes": 1, "source": {}}, "own.toml")  # fmt: skip
@@ -67,13 +67,13 @@ def test_server_software_is_a_toml_file():
         ({"suite": "x", "zzz": 1}, "a.json: unknown key zzz"),
     ],
 )
-def test_json_in_words_of_json(value, said):
+def test_violations_in_json_use_json_terms(value, said):
     with pytest.raises(InputError) as caught:
         convert(value, Budget, "a.json")
     assert str(caught.value) == said
 
 
-def test_a_word_that_is_none_of_those_accepted():
+def test_unknown_value_lists_the_accepted_ones():
     plain = {"suite": "x", "stacks": "x", "place": "", "quantity": "bytes", "unit": "1", "limit": 1,
              "found": 1, "gated": True, "verdict": "fine"}  # fmt: skip
     with pytest.raises(InputError) as caught:
@@ -91,7 +91,7 @@ def test_a_word_that_is_none_of_those_accepted():
         ("[1]\nx", "extra data at line 2, column 1"),
     ],
 )
-def test_text_that_is_no_json_has_its_place_once(text, said):
+def test_invalid_json_is_reported_with_its_place_once(text, said):
     with pytest.raises(InputError) as caught:
         parse_json(text, "a.json, line 7")
     assert str(caught.value) == f"a.json, line 7: not JSON: {said}"
@@ -105,7 +105,7 @@ def test_text_that_is_no_json_has_its_place_once(text, said):
         (b"{'a': 1}", "object keys must be strings (byte 1)"),
     ],
 )
-def test_a_line_that_is_no_json_is_not_called_so_twice(text, said):
+def test_invalid_json_line_is_reported_once(text, said):
     with pytest.raises(InputError) as caught:
         decode(text, Budget, "a.json, line 7")
     assert str(caught.value) == f"a.json, line 7: not JSON: {said}"

@@ -14,7 +14,7 @@ from shakedown.profiles import load_bearer
 STORM = ("simulate", "tls1.2/psk", "--arrivals", "storm:2s", "--clients", "200", "--bearer", "nb-iot")
 
 
-def test_published_results_are_met_and_are_those_of_the_page():
+def test_published_results_are_matched_and_documented():
     rows = access_check.rows()
     outside = {(row.source, row.what) for row in rows if not row.agrees}
     assert outside == access_check.OUTSIDE
@@ -27,7 +27,7 @@ def said(shakedown, *more):
     return done.stdout
 
 
-def test_a_storm_without_cells_says_what_it_leaves_out(shakedown):
+def test_storm_without_cells_states_that_links_are_separate(shakedown):
     assert "200 clients, each with a link of its own, storm:2s" in said(shakedown)
     assert "200 clients in 2 cells, storm:2s" in said(shakedown, "--cells", "2")
     # A cell has the clients of one replication.
@@ -57,14 +57,14 @@ def test_the_same_seed_gives_the_same_rows():
         assert row.access.cells == 2
 
 
-def test_what_a_cell_cannot_be_is_refused():
+def test_impossible_cells_are_refused():
     with pytest.raises(InputError, match="bearer 'ethernet' has no table \\[cell\\]"):
         simulate("tls1.2/psk", Fleet(arrivals="storm:2s", clients=20, cells=2), bearer="ethernet")
     with pytest.raises(InputError, match="cells is 0; accepted: a whole number from 1"):
         simulate("tls1.2/psk", Fleet(arrivals="storm:2s", clients=20, cells=0), bearer="nb-iot")
 
 
-def test_clients_per_cell_gives_the_cells(shakedown):
+def test_clients_per_cell_sets_the_number_of_cells(shakedown):
     assert "200 clients in 4 cells, storm:2s" in said(shakedown, "--clients-per-cell", "60")
     once, again = (
         simulate(
@@ -90,12 +90,12 @@ def test_clients_per_cell_gives_the_cells(shakedown):
         ),
     ],
 )
-def test_clients_per_cell_that_cannot_be_are_refused(wrong, message):
+def test_invalid_clients_per_cell_are_refused(wrong, message):
     with pytest.raises(InputError, match=message):
         simulate("tls1.2/psk", Fleet(**{"arrivals": "storm:2s", "clients": 20, **wrong}), bearer="nb-iot")
 
 
-def test_an_experiment_names_the_key_that_is_wrong(tmp_path):
+def test_conflicting_keys_of_an_experiment_are_named(tmp_path):
     path = tmp_path / "storm.toml"
     path.write_text(
         'name = "storm"\nsuites = ["tls1.2/psk"]\n[simulated]\narrivals = ["storm:2s"]\n'
@@ -105,7 +105,7 @@ def test_an_experiment_names_the_key_that_is_wrong(tmp_path):
         load_experiment(path)
 
 
-def test_coverage_classes_share_cells_and_have_preambles_of_their_own():
+def test_coverage_classes_share_cells_and_have_separate_preambles():
     cells = [load_bearer(name).cell for name in ("nb-iot", "nb-iot-ce1", "nb-iot-ce2")]
     assert len({cell.medium for cell in cells}) == 1
     assert len({cell.entry for cell in cells}) == 3
@@ -122,7 +122,7 @@ def test_coverage_classes_share_cells_and_have_preambles_of_their_own():
         ('medium = "x"\n[cell.aloha]\n[cell.csma]', "accepted: one of them"),
     ],
 )
-def test_wrong_cells_are_told(tmp_path, table, message):
+def test_wrong_cell_tables_are_reported(tmp_path, table, message):
     path = tmp_path / "mine.toml"
     text = 'schema = 2\nname = "mine"\ntitle = "t"\ndate = "2024"\nsource = ["s"]\n'
     path.write_text(f"{text}up_bps = 9600\ndown_bps = 9600\ntraversal_ms = 10\n[cell]\n{table}\n")
@@ -131,7 +131,7 @@ def test_wrong_cells_are_told(tmp_path, table, message):
     assert message in str(error.value)
 
 
-def test_json_has_what_happened_in_the_cells(shakedown):
+def test_json_has_random_access_counts(shakedown):
     (row,) = json.loads(said(shakedown, "--cells", "2", "--from-idle", "--json"))
     access = row["access"]
     assert access["requests"] == access["admitted"] + access["refused"]

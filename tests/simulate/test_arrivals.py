@@ -35,7 +35,7 @@ from shakedown.simulation.spec import Client, simulation_spec
         ("storm:2min+backoff", {"kind": "storm", "within_s": 120.0}, None),
     ],
 )
-def test_what_is_written_is_what_is_meant(text, spec, rate):
+def test_arrivals_are_parsed(text, spec, rate):
     found = parse_arrivals(text)
     assert found.spec() == pytest.approx(spec)
     assert found.rate_per_s == (None if rate is None else pytest.approx(rate))
@@ -74,7 +74,7 @@ def test_what_is_written_is_what_is_meant(text, spec, rate):
         ("file:/no/such/file", "cannot be read"),
     ],
 )
-def test_what_means_nothing_is_told_in_one_line(text, says):
+def test_invalid_arrivals_are_reported_in_one_line(text, says):
     with pytest.raises(InputError) as found:
         parse_arrivals(text)
     assert says in str(found.value)
@@ -83,14 +83,14 @@ def test_what_means_nothing_is_told_in_one_line(text, says):
 
 
 @given(st.text(max_size=60))
-def test_any_text_is_read_or_refused(text):
+def test_any_text_is_parsed_or_refused(text):
     written = text if not text.strip().lower().startswith("file") else f"x{text}"
     with contextlib.suppress(InputError):
         found = parse_arrivals(written)
         assert found.rate_per_s is None or found.rate_per_s > 0.0
 
 
-def test_a_file_holds_rising_times(tmp_path):
+def test_file_of_times_is_read(tmp_path):
     path = tmp_path / "times.txt"
     path.write_text("# seconds\n0\n0.5  # half\n\n0.5\n12\n")
     found = parse_arrivals("file:times.txt", tmp_path)
@@ -99,12 +99,12 @@ def test_a_file_holds_rising_times(tmp_path):
     assert found.span_s == 12.0
 
 
-def test_a_file_of_another_system_is_read_too(tmp_path):
+def test_file_with_bom_and_crlf_is_read(tmp_path):
     (tmp_path / "times.txt").write_bytes(b"\xef\xbb\xbf0.25\r\n1\r\n")
     assert list(parse_arrivals("file:times.txt", tmp_path).at_s) == [0.25, 1.0]
 
 
-def test_a_long_file_is_read_in_blocks_whose_lines_are_counted_on(tmp_path):
+def test_long_file_is_read_in_blocks_with_continuous_line_numbers(tmp_path):
     """Times are as written, whatever block holds them, and a line far into the file has its number."""
     path = tmp_path / "times.txt"
     times = [number / 1000 for number in range(400_000)]
@@ -123,7 +123,7 @@ def test_a_long_file_is_read_in_blocks_whose_lines_are_counted_on(tmp_path):
             parse_arrivals(f"file:{path}")
 
 
-def test_a_file_that_is_no_text_is_refused(tmp_path):
+def test_file_that_is_not_utf8_is_refused(tmp_path):
     path = tmp_path / "times.txt"
     path.write_bytes(b"0\n\xff\xfe\n")
     with pytest.raises(InputError, match="line 2: not a text file in UTF-8"):
@@ -141,12 +141,12 @@ def test_a_file_that_is_too_long_is_refused(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["file", "rates", "log"])
-def test_a_file_without_an_end_is_refused_by_its_first_line(kind):
+def test_endless_file_is_refused_by_its_first_line(kind):
     with pytest.raises(InputError, match="/dev/zero: a line is longer than 1 MiB"):
         parse_arrivals(f"{kind}:/dev/zero")
 
 
-def test_a_log_may_hold_anything_that_is_no_time(tmp_path):
+def test_log_may_contain_any_bytes_outside_the_time(tmp_path):
     """Bytes of another encoding, separators of other systems, brackets in a name."""
     line = "192.0.2.{} - {} [10/Oct/2026:13:55:{} +0200] {}\n"
     (tmp_path / "access.log").write_bytes(
@@ -160,13 +160,13 @@ def test_a_log_may_hold_anything_that_is_no_time(tmp_path):
     ("arrivals", "brings"),
     [("diurnal:1e-6/s", "0.0864"), ("diurnal:1e9/s", r"8\.64e\+13"), ("rates:curve.csv", r"5e\+15")],
 )
-def test_a_curve_brings_some_clients_and_not_too_many(tmp_path, arrivals, brings):
+def test_rate_curve_must_give_a_valid_number_of_clients(tmp_path, arrivals, brings):
     (tmp_path / "curve.csv").write_text("0,0\n1e7,1e9\n")
     with pytest.raises(InputError, match=rf"brings {brings} clients on average; accepted: 1 to"):
         settle(Fleet(arrivals=arrivals), tmp_path)
 
 
-def test_the_core_reads_times_as_they_are_written(tmp_path):
+def test_core_reads_the_same_times_in_parts_or_at_once(tmp_path):
     """Times that are passed in blocks or at once give the same fleet."""
     (tmp_path / "times.txt").write_text("0\n1e-1\n0.125\n")
     found = Client(scenario("tls1.3/x25519/p256/server", traces=open_library()))
@@ -193,7 +193,7 @@ def test_the_core_reads_times_as_they_are_written(tmp_path):
         ("# none\n", "holds no times"),
     ],
 )
-def test_a_files_line_is_named(tmp_path, text, says):
+def test_wrong_line_of_a_file_is_named(tmp_path, text, says):
     path = tmp_path / "times.txt"
     path.write_text(text)
     with pytest.raises(InputError, match="accepted: one time per line") as found:
@@ -224,14 +224,14 @@ def test_a_files_line_is_named(tmp_path, text, says):
         ({"clients": 100, "replications": 3}, "a divisor"),
     ],
 )
-def test_options_that_cannot_be_are_refused(options, says):
+def test_invalid_options_are_refused(options, says):
     with pytest.raises(InputError, match="accepted") as found:
         settle(Fleet(arrivals="poisson:5/s", **options))
     assert says in str(found.value)
 
 
 @pytest.mark.parametrize("arrivals", ["poisson:1e-9/s", "deterministic:1e-8/s", "bursts:1@1e-9/s"])
-def test_clients_that_virtual_time_does_not_last_for_are_refused(arrivals):
+def test_clients_beyond_the_end_of_virtual_time_are_refused(arrivals):
     """Virtual time ends after 584 years; later clients would silently be missing from every count."""
     with pytest.raises(
         InputError, match=r"clients is 200 and .* years for them; accepted: 100 years at most"
@@ -252,13 +252,13 @@ def test_clients_that_virtual_time_does_not_last_for_are_refused(arrivals):
         ("bursts:5000@1/h", 1_000_000, 1, 5_000),
     ],
 )
-def test_who_is_under_way_at_once_is_known_beforehand(arrivals, clients, workers, many):
+def test_number_of_concurrent_clients_is_estimated_in_advance(arrivals, clients, workers, many):
     found = Client(scenario("tls1.3/x25519/p256/server", traces=open_library()))
     settled = settle(Fleet(arrivals=arrivals, clients=clients))
     assert at_once([found], settled, workers) == pytest.approx(many, rel=0.15)
 
 
-def test_more_than_memory_holds_is_refused_in_one_line(monkeypatch):
+def test_fleet_larger_than_memory_is_refused(monkeypatch):
     monkeypatch.setattr(memory_limit, "free_bytes", lambda: 1 << 30)
     found = [Client(scenario("tls1.3/x25519/p256/server", traces=open_library()))]
     check_room(found, settle(Fleet(arrivals="storm:1s", clients=300_000)), 1)
@@ -270,7 +270,7 @@ def test_more_than_memory_holds_is_refused_in_one_line(monkeypatch):
     check_room(found, settle(Fleet(arrivals="poisson:100/s", clients=1_000_000_000)), 1)
 
 
-def test_a_file_tells_how_many_come(tmp_path):
+def test_file_of_times_sets_the_number_of_clients(tmp_path):
     (tmp_path / "times.txt").write_text("0\n1\n2\n")
     fleet = Fleet(arrivals="file:times.txt")
     assert settle(fleet, tmp_path).clients == 3
@@ -280,7 +280,7 @@ def test_a_file_tells_how_many_come(tmp_path):
         settle(Fleet(arrivals="file:times.txt", replications=3), tmp_path)
 
 
-def test_a_storm_with_backoff_has_a_timeout_and_retries():
+def test_storm_with_backoff_has_default_timeout_and_retries():
     plain, backoff = (settle(Fleet(arrivals=f"storm:10s{more}")) for more in ("", "+backoff"))
     assert (plain.retry, plain.timeout_s, plain.warmup) == (None, None, 0)
     assert backoff.timeout_s == 30.0

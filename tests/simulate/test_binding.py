@@ -57,30 +57,30 @@ def simulate(*arguments: Any, **changes: Any) -> str:
         ({"arrivals": {"kind": "times", "at_s": [2.0]}, "clients": 3}, "accepted: as many times as clients"),
     ],
 )
-def test_a_spec_that_makes_no_sense_is_one_line(changes: dict[str, Any], message: str) -> None:
+def test_invalid_spec_is_reported_in_one_line(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)) as caught:
         simulate(**changes)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"classes": 3}'])
-def test_what_is_no_spec_is_refused(text: str) -> None:
+def test_text_that_is_not_a_spec_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"expected|missing|EOF"):
         extension().simulate(text)
 
 
-def test_no_threads_cannot_simulate() -> None:
+def test_zero_threads_are_refused() -> None:
     with pytest.raises(ValueError, match=r"^threads is 0; accepted: 1 or more$"):
         simulate(None, 0)
 
 
-def test_the_number_of_threads_changes_nothing() -> None:
+def test_result_does_not_depend_on_the_number_of_threads() -> None:
     texts = {simulate(None, threads) for threads in (1, 2, 3, 8)} | {simulate()}
     assert len(texts) == 1
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_what_progress_raises_breaks_the_simulation_off(threads: int) -> None:
+def test_exception_in_progress_aborts_the_simulation(threads: int) -> None:
     told: list[tuple[int, int]] = []
 
     def progress(done: int, total: int) -> None:
@@ -99,7 +99,7 @@ def test_progress_must_be_callable() -> None:
         simulate(3, 1, clients=10**9)
 
 
-def test_splits_merge_to_the_whole_in_any_order() -> None:
+def test_parts_merge_to_the_whole_in_any_order() -> None:
     whole = simulate()
     parts = [
         json.dumps(json.loads(simulate(first_replication=first, replications=count))["outcome"])
@@ -138,7 +138,7 @@ def test_outcomes_of_other_scenarios_do_not_merge(changes: dict[str, Any], messa
         (["{}"], "missing field"),
     ],
 )
-def test_what_is_no_outcome_is_refused(texts: list[str], message: str) -> None:
+def test_text_that_is_not_an_outcome_is_refused(texts: list[str], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         extension().simulate_merge(texts)
 

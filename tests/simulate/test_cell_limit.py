@@ -21,7 +21,7 @@ def estimate(bearer: str, *, from_idle: bool = False):
     return Site(device="cortex-m4", bearer=bearer).estimate(PSK, from_idle=from_idle)
 
 
-def test_airtime_is_that_of_the_bytes_on_the_link():
+def test_airtime_limit_follows_from_bytes_on_the_link():
     one = estimate("nb-iot")
     cell = one.bearer.cell
     most = cell_limit(one, 40)
@@ -35,13 +35,13 @@ def test_airtime_is_that_of_the_bytes_on_the_link():
     assert cell_limit(half, 40).rate_per_s == pytest.approx(40 / (up_s + down_s))
 
 
-def test_circuits_are_held_as_long_as_a_handshake_takes():
+def test_circuit_limit_follows_from_the_handshake_time():
     one = estimate("gsm-csd")
     most = cell_limit(one, 3)
     assert (most.of, most.rate_per_s) == ("circuits", pytest.approx(3 * 14 / one.unloaded()[1].mean))
 
 
-def test_random_access_counts_for_clients_that_begin_idle():
+def test_random_access_limits_clients_that_start_idle():
     assert cell_limit(estimate("nb-iot"), 1).of == "airtime"
     most = cell_limit(estimate("nb-iot", from_idle=True), 1)
     assert most.of == "random access"
@@ -50,7 +50,7 @@ def test_random_access_counts_for_clients_that_begin_idle():
 
 
 @pytest.mark.parametrize("preambles", [1, 2, 12, 54])
-def test_the_most_that_get_in_is_the_best_of_any_number(preambles):
+def test_admission_limit_is_the_maximum_over_contenders(preambles):
     entry = RandomAccess(0.005, preambles, 10, 0.0, 0.0, 0.0)
     best = max(n * (1 - 1 / preambles) ** (n - 1) for n in range(1, 200))
     assert admitted(entry) == pytest.approx(best)
@@ -64,7 +64,7 @@ def test_each_shared_medium_has_a_limit(bearer):
     assert four.rate_per_s == pytest.approx(4 * one.rate_per_s)
 
 
-def test_a_capacity_counts_cells(shakedown, quick):
+def test_capacity_depends_on_the_number_of_cells(shakedown, quick):
     asked = ("capacity", PSK, "--bearer", "nb-iot", "--device", "cortex-m4", "--within", "3s", "--simulated")
     few, many = (printed(shakedown(*asked, "--cells", cells, "--json"))[0] for cells in ("2", "20"))
     assert (few["cells"], few["cells_limit_of"], few["modelled_rate_per_s"]) == (2, "airtime", None)
@@ -82,7 +82,7 @@ def test_a_capacity_counts_cells(shakedown, quick):
     assert "2 cells cannot carry more than" in done.stdout
 
 
-def test_idle_radios_take_longer(shakedown, quick):
+def test_from_idle_adds_setup_time_to_the_capacity_result(shakedown, quick):
     asked = ("capacity", PSK, "--bearer", "nb-iot", "--device", "cortex-m4", "--simulated", "--cells", "2")
     late = shakedown(*asked, "--within", "2s", "--from-idle").stdout
     assert "unreachable" in late
@@ -101,7 +101,7 @@ def test_idle_radios_take_longer(shakedown, quick):
         (("--simulated", "--cells", "3", "--bearer", "ethernet"), "has no table [cell]"),
     ],
 )
-def test_cells_that_there_cannot_be_are_refused(shakedown, more, said):
+def test_invalid_cells_are_refused(shakedown, more, said):
     done = shakedown("capacity", PSK, "--within", "1s", *more)
     assert done.returncode == 2
     assert said in done.stderr

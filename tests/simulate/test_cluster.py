@@ -44,7 +44,7 @@ def serial(experiment, tmp_path_factory):
     return found
 
 
-def test_a_worker_is_killed_in_the_middle_and_nothing_is_lost(experiment, client, serial, tmp_path):
+def test_killed_worker_loses_no_results(experiment, client, serial, tmp_path):
     victims = list(client.run(os.getpid).values())
     printed = 0
 
@@ -63,7 +63,7 @@ def test_a_worker_is_killed_in_the_middle_and_nothing_is_lost(experiment, client
     assert victims[0] not in client.run(os.getpid).values()
 
 
-def test_a_worker_of_another_version_is_told(client, monkeypatch):
+def test_worker_of_another_version_is_reported(client, monkeypatch):
     real = cluster.fingerprint
     other = {"shakedown": "9.9 (release)"}
     monkeypatch.setattr(cluster, "fingerprint", lambda profiles: {**real(profiles), **other})
@@ -71,7 +71,7 @@ def test_a_worker_of_another_version_is_told(client, monkeypatch):
         cluster.check_workers(client)
 
 
-def test_a_workers_missing_or_other_profile_is_told(client, monkeypatch):
+def test_worker_with_another_profile_is_reported(client, monkeypatch):
     real = cluster.fingerprint
     cluster.check_workers(client, ["phone", "lte"])
     monkeypatch.setattr(cluster, "fingerprint", lambda profiles: {**real(profiles), "profile phone": "1"})
@@ -79,7 +79,7 @@ def test_a_workers_missing_or_other_profile_is_told(client, monkeypatch):
         cluster.check_workers(client, ["phone"])
 
 
-def test_a_profile_with_another_figure_has_another_fingerprint(monkeypatch, tmp_path):
+def test_changed_profile_figure_changes_the_fingerprint(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     path = tmp_path / "shakedown" / "bearers" / "mine.toml"
     path.parent.mkdir(parents=True)
@@ -94,7 +94,7 @@ def test_a_profile_with_another_figure_has_another_fingerprint(monkeypatch, tmp_
     assert found(9600) == found(9600) != found(4800)
 
 
-def test_a_worker_that_came_later_and_is_another_is_told(client, monkeypatch):
+def test_late_worker_of_another_version_is_reported(client, monkeypatch):
     """The first check passed; each later job carries the fingerprint that differs."""
     pool = cluster.Cluster(client)
     assert list(pool.results([cluster.alone(partial(pow, 2, 3))])) == [8]
@@ -107,12 +107,12 @@ def test_a_worker_that_came_later_and_is_another_is_told(client, monkeypatch):
 
 
 @pytest.mark.parametrize("what", ["tcp://127.0.0.1:8786", 5, object()])
-def test_what_is_no_client_is_refused(what):
+def test_object_that_is_not_a_client_is_refused(what):
     with pytest.raises(InputError, match=r"client is .*; accepted: a Client of dask\.distributed"):
         cluster.Cluster(what)
 
 
-def test_a_client_that_was_closed_is_refused():
+def test_closed_client_is_refused():
     with cluster.local(1) as own:
         pass
     with pytest.raises(InputError, match=r"client is clos(ed|ing); accepted: a Client"):
@@ -120,7 +120,7 @@ def test_a_client_that_was_closed_is_refused():
 
 
 @pytest.mark.parametrize("kind", [cluster.Cluster, load_generators.Generators])
-def test_a_client_that_answers_with_coroutines_is_refused(client, kind):
+def test_asynchronous_client_is_refused(client, kind):
     import asyncio
 
     from distributed import Client
@@ -135,7 +135,7 @@ def test_a_client_that_answers_with_coroutines_is_refused(client, kind):
         asyncio.run(ask())
 
 
-def test_what_a_job_raises_is_raised(client):
+def test_exception_of_a_job_is_raised(client):
     with pytest.raises(ZeroDivisionError):
         list(cluster.Cluster(client).results([cluster.alone(partial(divmod, 1, 0))]))
 
@@ -144,7 +144,7 @@ def test_what_a_job_raises_is_raised(client):
     ("make", "kind"),
     [("CoreError", ShakedownError), ("CaptureError", InputError), ("Unsupported", InputError)],
 )
-def test_what_the_core_complains_of_elsewhere_is_as_clear_here(client, make, kind):
+def test_core_error_of_a_worker_keeps_its_message(client, make, kind):
     """Some of the core's exception classes cannot be unpickled."""
 
     def job():
@@ -158,13 +158,13 @@ def test_what_the_core_complains_of_elsewhere_is_as_clear_here(client, make, kin
 
 
 @pytest.mark.parametrize("workers", [0, -1, 100_000])
-def test_processes_that_there_cannot_be_are_refused(workers):
+def test_invalid_numbers_of_processes_are_refused(workers):
     with pytest.raises(InputError, match="processes is"), cluster.local(workers):
         pass
 
 
 @pytest.mark.parametrize(("lost", "starts"), [(1, True), (cluster.STARTS, False)])
-def test_a_worker_that_is_lost_while_it_starts_is_started_again(monkeypatch, lost, starts):
+def test_worker_lost_during_start_is_restarted(monkeypatch, lost, starts):
     """Dask then reports that a nanny failed to start."""
     import distributed
 
@@ -186,7 +186,7 @@ def test_a_worker_that_is_lost_while_it_starts_is_started_again(monkeypatch, los
     assert len(tried) == cluster.STARTS
 
 
-def test_several_clusters_on_a_machine_are_no_matter_for_words():
+def test_several_clusters_on_a_machine_give_no_warning():
     """Dask's scheduler warns where port 8787 is taken."""
     with socket.socket() as held, warnings.catch_warnings(record=True) as said:
         held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -201,7 +201,7 @@ def test_several_clusters_on_a_machine_are_no_matter_for_words():
 
 
 @pytest.mark.parametrize("reason", [None, KeyboardInterrupt("the figures are …"), ShakedownError("refused")])
-def test_ctrl_c_while_a_cluster_ends_keeps_the_reason_of_the_end(monkeypatch, reason):
+def test_ctrl_c_during_cluster_shutdown_keeps_the_original_error(monkeypatch, reason):
     """Ctrl-C speeds up the end, and no process remains."""
     real, children = cluster.to_the_end, set(active_children())
 
@@ -221,7 +221,7 @@ def test_ctrl_c_while_a_cluster_ends_keeps_the_reason_of_the_end(monkeypatch, re
     assert set(active_children()) == children
 
 
-def test_results_come_in_order_and_few_are_ahead(client, monkeypatch):
+def test_results_are_in_order_and_few_jobs_are_queued_ahead(client, monkeypatch):
     monkeypatch.setattr(cluster, "MAX_WORKS", 20)
     asked = []
 

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.usefixtures("in
 """Dask's warnings are not errors."""
 
 
-def test_strangers_on_the_machine_are_refused(client):
+def test_connections_without_the_cluster_key_are_refused(client):
     """Listening processes accept no work from a client without this cluster's key."""
     from distributed import Client
     from distributed.security import Security
@@ -35,14 +35,14 @@ def test_strangers_on_the_machine_are_refused(client):
     assert client.submit(int, "7").result() == 7
 
 
-def test_all_that_listens_is_on_loopback(client):
+def test_every_listening_socket_is_on_loopback(client):
     for pid in {os.getpid(), *client.run(os.getpid).values()}:
         found = subprocess.run(["ss", "-ltnpH"], capture_output=True, text=True, check=True).stdout
         mine = [line.split()[3] for line in found.splitlines() if f"pid={pid}," in line]
         assert all(place.startswith("127.0.0.1:") for place in mine), mine
 
 
-def test_the_web_servers_of_local_processes_answer_nothing(client):
+def test_web_servers_of_local_processes_serve_nothing(client):
     """They have no TLS, and any user of the machine can ask them; one worker here replaces another."""
 
     def port(dask_worker) -> int:
@@ -103,7 +103,7 @@ def pki(tmp_path_factory):
     return folder
 
 
-def test_a_scheduler_of_the_users_own_credentials(pki):
+def test_scheduler_with_user_supplied_credentials_is_used(pki):
     from distributed import LocalCluster
     from distributed.security import Security
 
@@ -142,7 +142,7 @@ def test_a_scheduler_of_the_users_own_credentials(pki):
         ("tls://127.0.0.1:1", ("root.pem", "none.pem", "node.key"), r"no credentials for"),
     ],
 )
-def test_wrong_credentials_are_one_line(pki, scheduler, names, expected):
+def test_wrong_credentials_are_reported_in_one_line(pki, scheduler, names, expected):
     credentials = cluster.Credentials(*(name and pki / name for name in names))
     with pytest.raises(InputError, match=expected), cluster.connected(scheduler, credentials):
         pass

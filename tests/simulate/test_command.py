@@ -14,7 +14,7 @@ from shakedown.schema.simulated import Simulated, SimulatedCapacity
 SUITE = "tls1.3/x25519/p256/server"
 
 
-def test_a_row_says_what_became_of_the_clients(shakedown):
+def test_row_has_counts_and_times_of_the_clients(shakedown):
     arguments = ("--arrivals", "poisson:50/s", "--clients", "1000", "--seed", "7", "--json")
     (row,) = printed(shakedown("simulate", "tls1.3/x25519", *arguments))
     found = convert(row, Simulated)
@@ -31,7 +31,7 @@ def test_a_row_says_what_became_of_the_clients(shakedown):
     assert found.virtual_s >= found.recovery_s.estimate > 1000 / 50 / 2 / 10
 
 
-def test_percentiles_of_too_few_clients_are_omitted_and_reported(shakedown):
+def test_percentiles_of_too_few_clients_are_omitted_with_a_note(shakedown):
     storm = ("simulate", SUITE, "--arrivals", "storm:1s", "--clients", "50")
     (row,) = printed(shakedown(*storm, "--json"))
     times = row["ready_s"]
@@ -42,7 +42,7 @@ def test_percentiles_of_too_few_clients_are_omitted_and_reported(shakedown):
     assert "too few" not in shakedown(*storm, "--columns", "suite,p95").stdout
 
 
-def test_the_same_seed_gives_the_same_bytes_and_another_does_not(shakedown):
+def test_equal_seeds_give_equal_bytes_and_others_differ(shakedown):
     storm = ("--bearer", "nb-iot", "--arrivals", "storm:5s", "--clients", "300")
     command = ("simulate", SUITE, *storm, "--json")
     first, again, other = (shakedown(*command, "--seed", seed).stdout for seed in ("1", "1", "2"))
@@ -63,7 +63,7 @@ def test_a_storm_has_a_time_series_that_counts_every_client(shakedown):
 
 @pytest.mark.parametrize("idle", [(), ("--from-idle",)])
 @pytest.mark.parametrize(("device", "bearer"), [("phone", "ethernet"), ("cortex-m4", "nb-iot")])
-def test_the_model_beside_it_is_what_predict_says(shakedown, device, bearer, idle):
+def test_modelled_figures_beside_the_simulation_match_predict(shakedown, device, bearer, idle):
     place = ("--device", device, "--bearer", bearer, *idle, "--json")
     (row,) = printed(shakedown("simulate", SUITE, "--arrivals", "poisson:0.1/s", "--clients", "4000", *place))
     (predicted,) = printed(shakedown("predict", SUITE, "--rate", "0.1/s", *place))
@@ -72,7 +72,7 @@ def test_the_model_beside_it_is_what_predict_says(shakedown, device, bearer, idl
         assert row["ready_s"][name] == pytest.approx(predicted["ready_s"][name], rel=0.03)
 
 
-def test_more_than_the_workers_can_do_is_simulated_and_flagged(shakedown):
+def test_overload_is_simulated_and_marked_unstable(shakedown):
     command = ("simulate", SUITE, "--arrivals", "poisson:10000/s", "--clients", "5000")
     (row,) = printed(shakedown(*command, "--json"))
     assert row["unstable"]
@@ -93,7 +93,7 @@ def test_clients_that_time_out_retry_and_increase_the_load(shakedown):
     assert hasty["failed"] == {"timeout": 4000 - hasty["completed"]} != {"timeout": 0}
 
 
-def test_suites_that_retry_alike_share_a_line(shakedown):
+def test_suites_with_equal_retry_options_share_a_note(shakedown):
     suites = ("tls1.2/psk", SUITE)
     storm = ("--arrivals", "storm:0.1s", "--clients", "4000", "--timeout", "0.3s", "--retries", "2")
     lines = [line for line in shakedown("simulate", *suites, *storm).stdout.splitlines() if "tried" in line]
@@ -103,7 +103,7 @@ def test_suites_that_retry_alike_share_a_line(shakedown):
     assert [line.partition("): ")[2] for line in lines] == [times]
 
 
-def test_resuming_clients_spare_the_server(shakedown):
+def test_resumption_reduces_server_utilisation(shakedown):
     load = ("--arrivals", "poisson:1000/s", "--clients", "2000")
     command = ("simulate", "tls1.2/rsa/rsa2048/server", *load, "--json")
     (full,) = printed(shakedown(*command))
@@ -113,7 +113,7 @@ def test_resuming_clients_spare_the_server(shakedown):
     assert resumed["resumption"] == 1.0
 
 
-def test_a_radio_that_begins_idle_is_set_up_first(shakedown):
+def test_idle_radio_adds_its_setup_time(shakedown):
     few = ("--arrivals", "poisson:1/s", "--clients", "1000")
     command = ("simulate", SUITE, "--bearer", "nb-iot", *few, "--json")
     (connected,) = printed(shakedown(*command))
@@ -129,7 +129,7 @@ def test_arrivals_come_from_a_file(shakedown, tmp_path):
     assert 200.0 < row["recovery_s"]["estimate"] < 201.0
 
 
-def test_several_suites_have_a_row_each_and_one_that_cannot_be_says_why(shakedown):
+def test_each_suite_has_a_row_and_a_failed_one_has_its_reason(shakedown):
     done = shakedown("simulate", SUITE, "dtls1.2/psk", "--arrivals", "storm:1s", "--clients", "100", "--json")
     first, second = printed(done)
     assert first["completed"] == 100
@@ -154,7 +154,7 @@ def test_several_suites_have_a_row_each_and_one_that_cannot_be_says_why(shakedow
         (("--bearer", "carrier-pigeon"), "carrier-pigeon"),
     ],
 )
-def test_wrong_input_ends_in_one_line(shakedown, arguments, says):
+def test_wrong_input_is_reported_in_one_line(shakedown, arguments, says):
     done = shakedown("simulate", SUITE, *arguments)
     assert done.returncode == 2
     assert done.stdout == ""
@@ -163,7 +163,7 @@ def test_wrong_input_ends_in_one_line(shakedown, arguments, says):
     assert says in done.stderr
 
 
-def test_what_cannot_be_resumed_is_told(shakedown):
+def test_resumption_of_a_resumed_suite_is_refused(shakedown):
     done = shakedown("simulate", f"{SUITE}/resumed", "--resumption", "0.5")
     assert done.returncode == 2
     assert "resumes already" in done.stderr

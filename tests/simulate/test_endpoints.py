@@ -19,7 +19,7 @@ def engines(shakedown, *arguments: str) -> list[Simulated]:
     return [convert(row, Simulated) for row in printed(done)]
 
 
-def test_engines_of_two_protocols_do_what_their_replays_do(shakedown):
+def test_engines_of_two_protocols_match_their_replays(shakedown):
     rows = engines(shakedown, TLS, WTLS, "--arrivals", "poisson:5/s", "--clients", "200", "--bearer", "gprs")
     assert [row.endpoints.client_stack for row in rows] == ["openssl", "wtls"]
     for row in rows:
@@ -31,7 +31,7 @@ def test_engines_of_two_protocols_do_what_their_replays_do(shakedown):
         assert row.traffic.packets > 4 * row.clients
 
 
-def test_without_loss_means_differ_by_the_random_part_of_costs_alone(shakedown):
+def test_without_loss_engine_and_replay_means_agree(shakedown):
     for suite in (TLS, WTLS):
         (row,) = engines(
             shakedown, suite, "--arrivals", "deterministic:1/s", "--clients", "400", "--bearer", "ethernet"
@@ -39,7 +39,7 @@ def test_without_loss_means_differ_by_the_random_part_of_costs_alone(shakedown):
         assert row.endpoints.replayed.mean_ratio == pytest.approx(1.0, abs=0.05), suite
 
 
-def test_rows_are_the_same_for_the_same_seed_and_say_what_a_replay_says(shakedown):
+def test_rows_are_reproducible_and_have_the_fields_of_a_replay(shakedown):
     command = (TLS, "--arrivals", "storm:1s", "--clients", "60", "--bearer", "lte")
     (row,) = engines(shakedown, *command)
     assert engines(shakedown, *command) == [row]
@@ -73,7 +73,7 @@ def test_engines_share_cells_as_replays_do(shakedown, suite, bearer, clients, ce
     assert row.access.cells == cells
 
 
-def test_other_stacks_run_too_and_python_asks_the_same():
+def test_python_runs_engines_of_other_stacks():
     rows = package.simulate(
         TLS, package.Fleet(clients=30), endpoints=package.Stacks(client="rustls", server="openssl")
     )
@@ -93,7 +93,7 @@ def test_other_stacks_run_too_and_python_asks_the_same():
         (("--endpoints", "--clients", "0"), "clients is 0"),
     ],
 )
-def test_what_engines_cannot_do_is_told_in_one_line(shakedown, arguments, says):
+def test_options_unsupported_by_engines_are_reported_in_one_line(shakedown, arguments, says):
     done = shakedown("simulate", TLS, *arguments)
     assert done.returncode == 2
     assert done.stdout == ""

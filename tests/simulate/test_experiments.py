@@ -55,7 +55,7 @@ def test_each_suite_has_a_fleet_for_each_arrival_process(results):
     assert dict(series.rows()) == {row["scenario"]: 1000.0 for row in storms.to_dicts()}
 
 
-def test_all_that_is_in_the_table_is_described(results):
+def test_every_quantity_of_the_table_is_documented(results):
     described = {quantity.name: quantity.unit for quantity in QUANTITIES["simulated"]}
     rows = results.table.filter(pl.col("kind") == "simulated").select("quantity", "unit").unique().rows()
     assert rows
@@ -63,7 +63,7 @@ def test_all_that_is_in_the_table_is_described(results):
         assert described[quantity] == (unit or ""), quantity
 
 
-def test_the_report_shows_storms_and_the_formulas_beside(results, tmp_path):
+def test_report_has_storms_and_the_modelled_figures(results, tmp_path):
     page = write_report(results, tmp_path / "report.html").read_text()
     titles = ("Storms", "Fleets at a steady load")
     for words in (*titles, "clients not yet ready", "storm-1"):
@@ -79,7 +79,7 @@ def test_the_report_shows_storms_and_the_formulas_beside(results, tmp_path):
     assert 0.0 < max(outside) <= 1000.0
 
 
-def test_engines_stand_beside_the_replay(tmp_path):
+def test_engines_are_shown_beside_the_replay(tmp_path):
     text = TEXT.replace('"500/s", "9000/s"', '"500/s"') + "[simulated]\nclients = 60\nendpoints = true\n"
     outcome = run_experiment(experiment(tmp_path, text), tmp_path / "results")
     assert not outcome.failures
@@ -132,7 +132,7 @@ def mixed(tmp_path_factory):
     return runs.results(folder, MIXED)
 
 
-def test_a_mixture_has_a_fleet_in_each_place_that_its_kinds_leave_open(mixed):
+def test_mixture_has_a_fleet_for_each_unspecified_place(mixed):
     fleets = mixed.fleets.filter(pl.col("mix").is_not_null())
     assert fleets["label"].to_list() == ["meters"] * 4
     assert fleets["device"].to_list() == ["phone", "phone", "raspberry-pi", "raspberry-pi"]
@@ -149,7 +149,7 @@ def test_a_mixture_has_a_fleet_in_each_place_that_its_kinds_leave_open(mixed):
     assert fleets["handshake_mean_s"][2] == pytest.approx(mean_s, rel=1e-9)
 
 
-def test_a_mixture_of_an_experiment_is_that_of_the_command(tmp_path):
+def test_mixture_of_an_experiment_matches_the_command(tmp_path):
     """The results are the same if both estimate suites from the same traces, here the library's."""
     import shakedown as lab
     from shakedown.schema.simulated import SimulatedMix
@@ -170,7 +170,7 @@ def test_a_mixture_of_an_experiment_is_that_of_the_command(tmp_path):
     assert ours.mix == "meters"
 
 
-def test_report_and_terminal_have_a_line_a_kind(mixed, tmp_path):
+def test_report_and_terminal_have_one_line_per_kind(mixed, tmp_path):
     page = write_report(mixed, tmp_path / "report.html").read_text()
     assert "Clients of several kinds at one server" in page
     assert "meters: clients not yet ready (storm:1s)" in page
@@ -182,7 +182,7 @@ def test_report_and_terminal_have_a_line_a_kind(mixed, tmp_path):
     assert {one.suite for one in whole.figures} >= {"meters", "tls1.3/x25519mlkem768/mldsa65/server"}
 
 
-def test_two_mixtures_of_one_name_are_refused(tmp_path):
+def test_two_mixtures_with_the_same_name_are_refused(tmp_path):
     (tmp_path / "a").mkdir()
     for folder in (tmp_path, tmp_path / "a"):
         (folder / "meters.toml").write_text(MIX)
@@ -190,7 +190,7 @@ def test_two_mixtures_of_one_name_are_refused(tmp_path):
         experiment(tmp_path, TEXT + '[simulated]\nmix = ["meters.toml", "a/meters.toml"]\n')
 
 
-def test_what_a_mixture_cannot_be_estimated_with_is_reported(tmp_path):
+def test_mixture_without_cost_figures_is_reported(tmp_path):
     (tmp_path / "meters.toml").write_text(
         '[[clients]]\nsuite = "tls1.2/rsa/rsa2048/server/resumed"\nresumption = 0.5\n'
     )
@@ -214,7 +214,7 @@ def test_without_arrivals_the_rates_are_simulated(tmp_path):
     assert found.kind_tables["simulated"].seed == 9
 
 
-def test_a_file_of_arrivals_stands_beside_the_experiment(tmp_path):
+def test_arrival_file_is_relative_to_the_experiment(tmp_path):
     (tmp_path / "times.txt").write_text("0\n1\n")
     found = experiment(tmp_path, TEXT + '[simulated]\narrivals = ["file:times.txt"]\n')
     assert found.kind_tables["simulated"].fleets[0].arrivals == f"file:{tmp_path / 'times.txt'}"
@@ -255,7 +255,7 @@ def test_a_file_of_arrivals_stands_beside_the_experiment(tmp_path):
         ("[simulated]\nmax_handshakes = 0", "key simulated.max_handshakes: max handshakes is 0"),
     ],
 )
-def test_wrong_keys_are_told_with_their_line(tmp_path, table, says):
+def test_wrong_keys_are_reported_with_their_line(tmp_path, table, says):
     with pytest.raises(InputError) as found:
         experiment(tmp_path, TEXT + table + "\n")
     assert says in str(found.value)

@@ -79,7 +79,7 @@ def deaf(begun: Path, ended: Path) -> Callable[[Callable[[], None]], int]:
     return job
 
 
-def test_generators_that_are_interrupted_hand_back_what_they_have(client, tmp_path):
+def test_interrupted_generators_return_their_results(client, tmp_path):
     begun = [tmp_path / "a", tmp_path / "b"]
     generators = load_generators.Generators(client)
     for found, expected in (((1, 2), [1, 2]), ((None, 2), [2])):
@@ -97,7 +97,7 @@ def test_generators_that_are_interrupted_hand_back_what_they_have(client, tmp_pa
     assert generators.results([lambda look: look() or 5] * 2) == [5, 5]
 
 
-def test_a_generator_that_was_lost_is_not_waited_for(client, tmp_path, monkeypatch):
+def test_lost_generator_is_not_waited_for(client, tmp_path, monkeypatch):
     """Such a wait would exceed the test's time limit."""
     monkeypatch.setattr(load_generators, "STOP_S", 1e6)
     generators = load_generators.Generators(client)
@@ -112,7 +112,7 @@ def test_a_generator_that_was_lost_is_not_waited_for(client, tmp_path, monkeypat
     client.wait_for_workers(2, timeout=300)
 
 
-def test_a_worker_that_is_lost_with_its_finished_job_is_told(client, monkeypatch):
+def test_worker_lost_with_a_finished_job_is_reported(client, monkeypatch):
     """All jobs are done, and one job's result is lost with its worker."""
     generators = load_generators.Generators(client)
     victim = client.run(os.getpid)[generators.workers[0]]
@@ -133,7 +133,7 @@ def test_a_worker_that_is_lost_with_its_finished_job_is_told(client, monkeypatch
     client.wait_for_workers(2, timeout=300)
 
 
-def test_a_scheduler_that_says_nothing_of_its_workers_keeps_nobody(client, tmp_path, monkeypatch):
+def test_silent_scheduler_does_not_block_ctrl_c(client, tmp_path, monkeypatch):
     """With a stopped scheduler, for example, Ctrl-C still works."""
     import asyncio
 
@@ -151,7 +151,7 @@ def test_a_scheduler_that_says_nothing_of_its_workers_keeps_nobody(client, tmp_p
     assert found == [1, 1]
 
 
-def test_a_generator_that_does_not_answer_is_omitted(client, tmp_path, monkeypatch):
+def test_unresponsive_generator_is_omitted(client, tmp_path, monkeypatch):
     # The other generator answers within this time, on a busy machine, too.
     monkeypatch.setattr(load_generators, "STOP_S", 10.0)
     begun, ended = [tmp_path / "a", tmp_path / "b"], tmp_path / "ended"
@@ -166,7 +166,7 @@ def test_a_generator_that_does_not_answer_is_omitted(client, tmp_path, monkeypat
     assert found == [2]
 
 
-def test_workers_are_not_lost_where_the_client_forgets_them(client, monkeypatch):
+def test_workers_are_found_when_the_client_list_is_empty(client, monkeypatch):
     """The client's own list of workers is sometimes emptied between its request and its use."""
     monkeypatch.setattr(client, "scheduler_info", lambda **_: {"workers": {}})
     assert cluster.Cluster(client).threads() == 2
@@ -175,7 +175,7 @@ def test_workers_are_not_lost_where_the_client_forgets_them(client, monkeypatch)
     assert generators.results([lambda look: look() or 5] * 2) == [5, 5]
 
 
-def test_generators_whose_scheduler_is_lost_say_so_in_one_line(tmp_path):
+def test_lost_scheduler_is_reported_in_one_line(tmp_path):
     with start("dask_scheduler", "--port", "0", "--host", "127.0.0.1", "--no-dashboard") as scheduler:
         address = told(scheduler, r"Scheduler at:\s+(tcp://\S+)")
         with start("dask_worker", address, "--nthreads", "1", "--no-nanny", "--no-dashboard") as worker:
@@ -197,7 +197,7 @@ def test_generators_whose_scheduler_is_lost_say_so_in_one_line(tmp_path):
             wait_for(tmp_path / "ended")
 
 
-def test_a_generator_ends_where_its_client_was_killed(tmp_path):
+def test_generator_ends_when_its_client_is_killed(tmp_path):
     code = (
         "import sys\n"
         "from pathlib import Path\n"
@@ -219,7 +219,7 @@ def test_a_generator_ends_where_its_client_was_killed(tmp_path):
             wait_for(tmp_path / "ended")
 
 
-def test_a_second_ctrl_c_waits_for_no_generator(client, tmp_path, monkeypatch):
+def test_second_ctrl_c_does_not_wait_for_generators(client, tmp_path, monkeypatch):
     """Such a wait would exceed the test's time limit."""
     monkeypatch.setattr(load_generators, "STOP_S", 1e6)
     begun, ended, noted = [tmp_path / "a", tmp_path / "b"], tmp_path / "ended", threading.Event()
@@ -235,7 +235,7 @@ def test_a_second_ctrl_c_waits_for_no_generator(client, tmp_path, monkeypatch):
         thread.join()
 
 
-def test_generators_end_with_the_first_that_fails(client, tmp_path):
+def test_all_generators_end_when_one_fails(client, tmp_path):
     """The others would never end by themselves, and keep their workers."""
 
     def fails(_look: Callable[[], None]) -> int:

@@ -55,7 +55,7 @@ def test_each_kind_has_its_share_and_its_own_times(shakedown, tmp_path):
     assert found.ready_s.mean == pytest.approx(means, rel=1e-9)
 
 
-def test_a_mixture_of_one_kind_is_that_kind(shakedown, tmp_path):
+def test_mixture_of_one_kind_equals_a_plain_fleet(shakedown, tmp_path):
     load = ("--arrivals", "poisson:1000/s", "--clients", "3000", "--resumption", "0.4")
     row = mixed(shakedown, tmp_path, f'[[clients]]\nsuite = "{SUITE}"\n', *load)
     (alone,) = json.loads(shakedown("simulate", SUITE, *load, "--json").stdout)
@@ -64,14 +64,14 @@ def test_a_mixture_of_one_kind_is_that_kind(shakedown, tmp_path):
     assert row["kinds"][0]["resumption"] == 0.4 == alone["resumption"]
 
 
-def test_kinds_that_resume_spare_the_server(shakedown, tmp_path):
+def test_resuming_kinds_reduce_server_utilisation(shakedown, tmp_path):
     load = ("--arrivals", "poisson:500/s", "--clients", "2000")
     text = '[[clients]]\nsuite = "tls1.2/rsa/rsa2048/server"\nresumption = {}\n'
     full, resumed = (mixed(shakedown, tmp_path, text.format(share), *load) for share in (0, 1.0))
     assert resumed["utilisation"]["estimate"] < 0.6 * full["utilisation"]["estimate"]
 
 
-def test_the_table_has_a_line_a_kind_and_one_for_all(shakedown, tmp_path, monkeypatch):
+def test_table_has_one_line_per_kind_and_a_total(shakedown, tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "130")
     (tmp_path / "meters.toml").write_text(MIX)
     storm = ("--arrivals", "storm:2s", "--clients", "400")
@@ -86,7 +86,7 @@ def test_the_table_has_a_line_a_kind_and_one_for_all(shakedown, tmp_path, monkey
     assert any("recovery time" in line for line in lines)
 
 
-def test_a_kind_without_clients_has_none_that_failed(shakedown, tmp_path):
+def test_kind_without_clients_has_no_failures(shakedown, tmp_path):
     (tmp_path / "rare.toml").write_text(
         f'[[clients]]\nsuite = "{SUITE}"\nweight = 0\n[[clients]]\nsuite = "tls1.2/psk"\n'
     )
@@ -96,7 +96,7 @@ def test_a_kind_without_clients_has_none_that_failed(shakedown, tmp_path):
     assert [line.split() for line in done.stdout.splitlines()[2:4]] == [[SUITE, "–"], ["tls1.2/psk", "none"]]
 
 
-def test_from_python(tmp_path):
+def test_python_accepts_a_mixture_file_or_kinds(tmp_path):
     from shakedown.simulation.mix import Kind
 
     (tmp_path / "mix.toml").write_text(MIX)
@@ -106,7 +106,7 @@ def test_from_python(tmp_path):
     assert read == made
 
 
-def test_from_python_takes_no_fleet_of_an_experiment_and_one_server():
+def test_python_mixture_refuses_experiment_fleets_and_several_servers():
     from shakedown.simulation.mix import Kind
 
     for fleet in (lab.Fleet(endpoints=True), lab.Fleet(mix=Mix(name="x", kinds=()))):
@@ -138,7 +138,7 @@ def test_from_python_takes_no_fleet_of_an_experiment_and_one_server():
         ("[[clients]\n", "not valid TOML"),
     ],
 )
-def test_wrong_files_end_in_one_line(shakedown, tmp_path, text, says):
+def test_wrong_files_are_reported_in_one_line(shakedown, tmp_path, text, says):
     assert says in mixed(shakedown, tmp_path, text)
 
 
@@ -151,7 +151,7 @@ def test_wrong_files_end_in_one_line(shakedown, tmp_path, text, says):
         (("--mix", "missing.toml"), "missing.toml"),
     ],
 )
-def test_suites_or_a_mixture(shakedown, tmp_path, arguments, says):
+def test_suites_together_with_a_mixture_are_refused(shakedown, tmp_path, arguments, says):
     (tmp_path / "mix.toml").write_text(MIX)
     done = shakedown("simulate", *arguments, cwd=tmp_path)
     assert done.returncode == 2

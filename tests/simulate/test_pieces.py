@@ -85,12 +85,12 @@ class Backwards:
 
 
 @pytest.mark.parametrize("name", FLEETS)
-def test_rows_of_two_processes_are_those_of_one(client, name):
+def test_two_processes_give_the_rows_of_one(client, name):
     fleet, site = FLEETS[name]
     assert rows(fleet, site, cluster.Cluster(client)) == rows(fleet, site)
 
 
-def test_a_file_of_times_is_cut_by_servers(client, tmp_path):
+def test_file_of_times_is_split_by_servers(client, tmp_path):
     (tmp_path / "times").write_text("".join(f"{n // 3 * 0.02:.2f}\n" for n in range(900)))
     fleet = Fleet(arrivals=f"file:{tmp_path / 'times'}", servers=3, balance="hash")
     assert rows(fleet, Site(), cluster.Cluster(client)) == rows(fleet, Site())
@@ -103,7 +103,7 @@ def spec_of(fleet: Fleet) -> dict:
     return Job(Site().estimate(SUITES[0]), None, settle(fleet), 1, 1).spec()
 
 
-def test_pieces_are_merged_in_any_order_and_rounds_follow():
+def test_pieces_are_merged_in_any_order_over_several_rounds():
     spec, pool = spec_of(Fleet(arrivals="poisson:3600/s", max_events=9_000_000)), Backwards()
     assert pool.result(in_pieces(spec, "it", 3)) == virtual_time.simulate(spec)
     assert len(pool.jobs) > 1
@@ -120,13 +120,13 @@ def test_pieces_are_merged_in_any_order_and_rounds_follow():
         ({"replications": 5}, 100, 5),
     ],
 )
-def test_a_fleet_is_cut_into_as_many_pieces_as_keep_all_busy(options, threads, pieces):
+def test_fleet_is_split_into_enough_pieces_for_all_threads(options, threads, pieces):
     spec, pool = spec_of(Fleet(arrivals="storm:1s", clients=50, **options)), Backwards()
     assert pool.result(in_pieces(spec, "it", threads)) == virtual_time.simulate(spec)
     assert pool.jobs == [pieces]
 
 
-def test_what_cannot_be_cut_is_told_in_one_line(caplog):
+def test_fleet_that_cannot_be_split_is_reported_in_one_line(caplog):
     in_pieces(spec_of(Fleet(arrivals="storm:1s", clients=50, servers=4)), "psk", 2)
     (line,) = caplog.messages
     assert line.startswith("psk is simulated in one process: one replication, whose clients share")
@@ -136,7 +136,7 @@ def test_what_cannot_be_cut_is_told_in_one_line(caplog):
     assert not caplog.messages
 
 
-def test_a_scenario_that_cannot_be_is_refused_before_anything_runs():
+def test_invalid_scenario_is_refused_before_it_runs():
     spec = {**spec_of(Fleet(arrivals="storm:1s", clients=50)), "seed": -1}
     with pytest.raises(InputError, match=r"invalid value"):
         in_pieces(spec, "it", 2)
@@ -146,7 +146,7 @@ def test_a_scenario_that_cannot_be_is_refused_before_anything_runs():
         virtual_time.merged([piece])
 
 
-def test_a_balance_by_cells_needs_cells():
+def test_balance_by_cell_requires_cells():
     with pytest.raises(InputError, match='balance is "cell" and there are no cells; accepted: a number of'):
         simulate(SUITES, Fleet(arrivals="storm:1s", balance="cell", servers=2), Site())
 
@@ -176,7 +176,7 @@ def storm():
 
 
 @pytest.mark.parametrize("kills", [True, False])
-def test_a_worker_that_is_killed_or_slow_changes_no_byte(client, storm, tmp_path, kills):
+def test_killed_or_slow_worker_does_not_change_the_result(client, storm, tmp_path, kills):
     work = with_a_mishap(virtual_time.spec_text(storm), tmp_path / "begun", kills=kills)
     (report,) = cluster.Cluster(client).results([work])
     assert (tmp_path / "begun").exists()
@@ -184,7 +184,7 @@ def test_a_worker_that_is_killed_or_slow_changes_no_byte(client, storm, tmp_path
     client.wait_for_workers(2, timeout=300)
 
 
-def test_the_only_worker_is_killed_with_what_was_sent_once(storm, tmp_path, monkeypatch):
+def test_shared_arguments_are_sent_again_after_the_only_worker_dies(storm, tmp_path, monkeypatch):
     """A scattered argument is lost with the worker and is sent again."""
     monkeypatch.setattr(cluster, "LARGE_BYTES", 100)
     with cluster.local(1) as own:
@@ -193,7 +193,7 @@ def test_the_only_worker_is_killed_with_what_was_sent_once(storm, tmp_path, monk
     assert report == virtual_time.simulate(storm)
 
 
-def test_a_worker_that_joins_late_takes_part_and_changes_no_byte(storm):
+def test_late_worker_takes_part_and_does_not_change_the_result(storm):
     with cluster.local(1) as own:
         pool, workers = cluster.Cluster(own), set()
 
@@ -217,7 +217,7 @@ def test_a_worker_that_joins_late_takes_part_and_changes_no_byte(storm):
     assert report == virtual_time.simulate(storm)
 
 
-def test_what_jobs_have_in_common_is_sent_to_each_worker_once(client, monkeypatch):
+def test_shared_job_arguments_are_sent_once_per_worker(client, monkeypatch):
     sent = []
     real = client.scatter
 
@@ -232,7 +232,7 @@ def test_what_jobs_have_in_common_is_sent_to_each_worker_once(client, monkeypatc
     assert sent == [([text], True)]
 
 
-def test_a_work_that_takes_long_keeps_no_other_waiting(client, tmp_path):
+def test_long_job_does_not_delay_the_others(client, tmp_path):
     """The first ends only when the last has begun."""
     last = tmp_path / "last"
 
@@ -252,7 +252,7 @@ def test_a_work_that_takes_long_keeps_no_other_waiting(client, tmp_path):
     assert list(cluster.Cluster(client).results(works)) == list(range(200))
 
 
-def test_the_command_prints_the_same(shakedown):
+def test_command_prints_the_same_with_several_processes(shakedown):
     arguments = (
         "simulate",
         SUITES[0],
@@ -274,7 +274,7 @@ def test_the_command_prints_the_same(shakedown):
     assert "--endpoints is given with --processes or --scheduler; accepted" in refused.stderr
 
 
-def test_the_function_takes_a_client(client):
+def test_simulate_function_accepts_a_client(client):
     import shakedown
 
     fleet = Fleet(arrivals="storm:1s", clients=400, servers=4, balance="hash")

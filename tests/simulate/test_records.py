@@ -28,7 +28,7 @@ SENT = "rate=100B/s,for=10min,size=512B"
 COMMAND = ("simulate", SUITE, "--bearer", "ethernet", "--arrivals", "poisson:400/s", "--clients", "10000")
 
 
-def test_records_are_read_and_handed_to_the_core():
+def test_records_are_parsed_and_passed_to_the_core():
     found = parse_records("rate=100B/s, for=10min,size=512")
     assert found == Records(100.0, 600.0, 512)
     # 117 whole pieces, 5.12 s apart: the last after 599 s.
@@ -58,7 +58,7 @@ def test_wrong_records_are_refused(text, said):
         settle(Fleet(arrivals="storm:1s", records=text))
 
 
-def test_a_record_costs_what_its_cipher_costs_and_more():
+def test_record_cost_is_cipher_plus_overhead():
     own = scenario(SUITE, server_device="epyc-turin").record(16_384)
     costs = {"per_call_s": 0.0723496e-6, "per_kib_s": 0.0795713e-6}
     # One call over the data and the byte for its type.
@@ -73,7 +73,7 @@ def test_a_record_costs_what_its_cipher_costs_and_more():
     assert four.total.mean == pytest.approx(4 * own.total.mean, rel=1e-9)
 
 
-def test_a_mac_counts_where_records_have_one():
+def test_record_cost_includes_the_mac():
     with_mac = scenario("tls1.0/rsa/rsa2048/server", server_device="epyc-turin").record(1024)
     costs = {
         one: scenario("tls1.0/rsa/rsa2048/server", server_device="epyc-turin").server_device.costs[one]
@@ -87,14 +87,14 @@ def test_a_mac_counts_where_records_have_one():
     assert aead.parts["epyc-turin: own"].mean < 0.5e-6
 
 
-def test_datagrams_hold_less():
+def test_datagram_records_are_split_by_datagram_size():
     one = scenario("wtls/rsa/rsa1024/server", server_device="epyc-turin").record(1000)
     ten = scenario("wtls/rsa/rsa1024/server", server_device="epyc-turin").record(10_000)
     receiving = "epyc-turin: receiving"
     assert ten.parts[receiving].mean == pytest.approx(math.ceil(10_000 / 1408) * one.parts[receiving].mean)
 
 
-def test_what_has_no_cost_is_a_lower_bound():
+def test_record_without_cost_figure_is_a_lower_bound():
     found = scenario("tls1.2/psk", server_device="palm-v").record(512)
     assert found.missing == ("server cipher aes-128-gcm",)
     assert found.basis == "unknown"
@@ -102,7 +102,7 @@ def test_what_has_no_cost_is_a_lower_bound():
     assert found.whole.high > 4 * found.total.high
 
 
-def test_records_are_scaled_by_the_clock_where_handshakes_are():
+def test_records_are_scaled_by_the_clock_like_handshakes():
     plain = scenario(SUITE, server_device="epyc-turin")
     by_clock = scenario(SUITE, server_device="kuo-p4", scale_from="epyc-turin")
     ratio = plain.server_device.clock_hz / by_clock.server_device.clock_hz
@@ -110,7 +110,7 @@ def test_records_are_scaled_by_the_clock_where_handshakes_are():
     assert by_clock.record(512).basis == "assumed"
 
 
-def test_a_trace_that_does_not_show_protection_is_refused():
+def test_trace_without_record_protection_is_refused():
     from dataclasses import replace
 
     one = scenario(SUITE)
@@ -119,7 +119,7 @@ def test_a_trace_that_does_not_show_protection_is_refused():
         bare.record(512)
 
 
-def test_a_cost_is_weighted_by_how_often_it_occurs():
+def test_repeated_cost_scales_with_the_count():
     found = side_cost(scenario(SUITE).trace, "server", scenario(SUITE).server_device)
     ten = found.repeated(10)
     assert ten.total.mean == pytest.approx(10 * found.total.mean)
@@ -129,7 +129,7 @@ def test_a_cost_is_weighted_by_how_often_it_occurs():
         assert part.times(0.1) == pytest.approx(found.bases[basis])
 
 
-def test_many_records_a_client_make_the_first_run_shorter():
+def test_many_records_per_client_reduce_the_default_clients():
     assert (
         settle(Fleet(arrivals="poisson:1/s", records="rate=1B/s,for=1s,size=1B")).clients == DEFAULT_CLIENTS
     )
@@ -140,7 +140,7 @@ def test_many_records_a_client_make_the_first_run_shorter():
     assert open_at_once(settle(Fleet(arrivals="storm:1s"))) == 0.0
 
 
-def test_open_connections_follow_what_is_let_in(tmp_path):
+def test_open_connections_follow_the_admitted_clients(tmp_path):
     refusing = Fleet(arrivals="poisson:1000/s", admission="rate=10/s,burst=5", records=SENT, servers=2)
     assert open_at_once(settle(refusing)) == pytest.approx(20 * 117 * 5.12)
     # A curve starts with the connections of its first rate.
@@ -162,7 +162,7 @@ def test_records_that_pile_up_beyond_memory_are_refused(monkeypatch):
     check_room(found, served, 1)
 
 
-def test_a_row_says_what_records_take(shakedown):
+def test_row_has_the_work_of_records(shakedown):
     (row,) = printed(shakedown(*COMMAND, "--records", SENT, "--json"))
     (bare,) = printed(shakedown(*COMMAND, "--json"))
     assert "records" not in bare
@@ -238,7 +238,7 @@ def test_a_short_run_has_the_offered_share(shakedown):
     assert found["utilisation"]["estimate"] == pytest.approx(asked, rel=0.01)
 
 
-def test_a_capacity_counts_what_clients_send(shakedown, quick):
+def test_capacity_includes_records_of_clients(shakedown, quick):
     asked = ("capacity", SUITE, "--bearer", "ethernet", "--within", "100ms", "--simulated")
     sent = ("--records", "rate=1kB/s,for=1min,size=4KiB")
     (row,) = printed(shakedown(*asked, *sent, "--json"))
@@ -262,7 +262,7 @@ def test_a_capacity_counts_what_clients_send(shakedown, quick):
     assert "14 times; the server works" in done.stdout
 
 
-def test_an_unknown_cost_of_records_makes_a_capacity_a_bound(shakedown, quick):
+def test_unknown_record_cost_makes_the_capacity_an_upper_bound(shakedown, quick):
     asked = ("capacity", "tls1.2/psk", "--server-device", "palm-v", "--within", "100s", "--simulated")
     (row,) = printed(shakedown(*asked, "--records", "rate=1B/s,for=10s,size=5B", "--json"))
     assert "server cipher aes-128-gcm" in row["limit_per_s"]["missing"]
@@ -271,7 +271,7 @@ def test_an_unknown_cost_of_records_makes_a_capacity_a_bound(shakedown, quick):
     assert row["basis"] == "unknown"
 
 
-def test_records_of_a_capacity_are_read_as_elsewhere(shakedown):
+def test_capacity_validates_records_like_simulate(shakedown):
     asked = ("capacity", SUITE, "--within", "1s", "--records", "rate=1B/s")
     assert "--records requires --simulated" in shakedown(*asked).stderr
     wrong = shakedown(*asked, "--simulated")
@@ -289,13 +289,13 @@ def test_a_file_of_arrivals_starts_with_no_connection(shakedown, tmp_path):
     assert found["wait_s"]["n"] == pytest.approx(450, abs=10)
 
 
-def test_engines_send_nothing(shakedown):
+def test_records_are_refused_with_engines(shakedown):
     done = shakedown("simulate", SUITE, "--endpoints", "--records", SENT)
     assert done.returncode == 2
     assert "records is not supported with endpoints; accepted: none" in done.stderr
 
 
-def test_an_experiment_has_records(shakedown, tmp_path):
+def test_experiment_simulates_records(shakedown, tmp_path):
     (tmp_path / "e.toml").write_text(
         f'suites = ["{SUITE}"]\nrepeat = 3\n'
         '[simulated]\narrivals = ["poisson:100/s"]\nclients = 2000\n'
@@ -314,7 +314,7 @@ def test_an_experiment_has_records(shakedown, tmp_path):
     assert "key simulated.records" in done.stderr
 
 
-def test_ctrl_c_keeps_the_fleets_that_are_finished(tmp_path):
+def test_ctrl_c_keeps_the_finished_fleets(tmp_path):
     suites = [SUITE, "tls1.2/psk", "tls1.3/psk", "tls1.3/x25519/rsa2048/server"]
     (tmp_path / "e.toml").write_text(
         f"suites = {json.dumps(suites)}\nrepeat = 3\n"

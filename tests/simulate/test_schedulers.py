@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.usefixtures("in
 """Dask's warnings are not errors."""
 
 
-def test_a_scheduler_that_is_lost_in_the_middle_is_told_in_one_line(tmp_path):
+def test_scheduler_lost_during_a_run_is_reported_in_one_line(tmp_path):
     """Dask itself reports a cancelled future, with tracebacks of its reconnection."""
     (tmp_path / "spread.toml").write_text(SPREAD.replace("clients = 400", "clients = 200000"))
     with start("dask_scheduler", "--port", "0", "--host", "127.0.0.1", "--no-dashboard") as scheduler:
@@ -42,7 +42,7 @@ def test_a_scheduler_that_is_lost_in_the_middle_is_told_in_one_line(tmp_path):
     assert load_results(tmp_path / "results").height
 
 
-def test_a_scheduler_that_does_not_answer_is_told(monkeypatch):
+def test_unreachable_scheduler_is_reported(monkeypatch):
     monkeypatch.setattr(cluster, "CONNECT_S", 0.5)
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
@@ -59,7 +59,7 @@ def test_a_scheduler_that_does_not_answer_is_told(monkeypatch):
     [b"\1", b"HTTP/1.0 400 Bad Request\r\n\r\n", (1 << 40).to_bytes(8, "little"), (9).to_bytes(8, "little")],
     ids=["a byte", "HTTP", "a frame beyond memory", "half a frame"],
 )
-def test_a_scheduler_that_falls_silent_or_speaks_otherwise_is_given_up(monkeypatch, first):
+def test_scheduler_with_wrong_or_no_reply_is_abandoned(monkeypatch, first):
     config = pytest.importorskip("dask.config")
     monkeypatch.setattr(cluster, "CONNECT_S", 1.0)
     held = []
@@ -98,7 +98,7 @@ def test_a_silent_scheduler_is_named(monkeypatch):
             pass
 
 
-def test_the_command_says_it_in_one_line(shakedown, client, monkeypatch, tmp_path):
+def test_command_reports_scheduler_errors_in_one_line(shakedown, client, monkeypatch, tmp_path):
     (tmp_path / "spread.toml").write_text(SPREAD)
 
     def refused(scheduler: str, *credentials: str) -> str:

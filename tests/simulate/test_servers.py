@@ -20,7 +20,7 @@ from shakedown.simulation.retry import CONSTANT, Backoff, parse_backoff
 SUITE = "tls1.2/rsa/rsa2048/server"
 
 
-def test_pauses_are_read_and_handed_to_the_core():
+def test_backoff_is_parsed_and_passed_to_the_core():
     assert parse_backoff("base=500ms, factor=3,max=1min,jitter=half") == Backoff(0.5, 3.0, 60.0, 0.5)
     assert parse_backoff("jitter=none") == Backoff(jitter=0.0)
     # The longest pause is never shorter than the first.
@@ -47,7 +47,7 @@ def test_pauses_are_read_and_handed_to_the_core():
         ),
     ],
 )
-def test_a_row_names_the_options_that_decide_when_clients_try_again(shakedown, options, said):
+def test_row_names_the_options_that_control_retries(shakedown, options, said):
     """Defaults are named, too; given as options, they describe the same fleet."""
     slow = ("--server-device", "cortex-m4", "--clients", "300", "--bearer", "nb-iot:congestion=reno")
     command = ("simulate", SUITE, *slow, *options)
@@ -71,12 +71,12 @@ def test_a_row_names_the_options_that_decide_when_clients_try_again(shakedown, o
         ("full", "accepted"),
     ],
 )
-def test_wrong_pauses_are_refused(text, said):
+def test_wrong_backoff_is_refused(text, said):
     with pytest.raises(InputError, match=said):
         settle(Fleet(arrivals="storm:1s", retry=text))
 
 
-def test_a_day_has_its_mean_and_its_peak():
+def test_diurnal_arrivals_have_the_given_mean_and_peak():
     arrivals = parse_arrivals("diurnal:10/s,peak=18h,swing=0.5")
     assert mean_clients(arrivals.points) == pytest.approx(10 * 86_400)
     assert max(arrivals.points, key=lambda point: point[1]) == (18 * 3600.0, pytest.approx(15.0))
@@ -97,7 +97,7 @@ def test_rates_come_from_a_file(shakedown, tmp_path):
     assert "accepted: no number" in done.stderr
 
 
-def test_clients_come_as_an_access_log_has_them(shakedown, tmp_path):
+def test_clients_arrive_at_the_times_of_an_access_log(shakedown, tmp_path):
     line = '192.0.2.1 - - [10/Oct/2026:13:55:{second:02} +0200] "GET / HTTP/1.1" 200 12\n'
     (tmp_path / "access.log").write_text("".join(line.format(second=second) for second in (36, 38, 37, 37)))
     assert list(parse_arrivals("log:access.log", tmp_path).at_s) == [0.5, 1.25, 1.75, 2.5]
@@ -122,7 +122,7 @@ def test_wrong_files_are_refused_with_their_line(tmp_path, kind, text, said):
         parse_arrivals(f"{kind}:it", tmp_path)
 
 
-def test_a_split_by_hash_is_as_many_fleets_at_one_server_each(shakedown):
+def test_hash_balance_equals_separate_single_server_fleets(shakedown):
     alone = ("simulate", SUITE, "--bearer", "ethernet", "--json")
     command = (*alone, "--servers", "4")
     (one,) = printed(shakedown(*command, "--arrivals", "poisson:6000/s", "--balance", "hash"))
@@ -152,7 +152,7 @@ def test_a_run_that_is_too_short_is_marked(shakedown):
     assert longer["clients"] >= 100_000
 
 
-def test_admission_and_autoscaling_are_read():
+def test_admission_and_autoscaling_are_parsed():
     assert parse_admission("rate=60/min, burst=5") == Admission(1.0, 5, "reset")
     assert parse_admission("refuse=silence,rate=2/s").spec() == {
         "per_s": 2.0,
@@ -185,7 +185,7 @@ def test_wrong_limits_are_refused(option, text, said):
         settle(Fleet(arrivals="storm:1s", servers=2, **{option: text}))
 
 
-def test_a_bucket_refuses_what_comes_too_fast(shakedown):
+def test_token_bucket_refuses_clients_above_its_rate(shakedown):
     command = ("simulate", SUITE, "--bearer", "ethernet", "--arrivals", "storm:1s", "--clients", "2000")
     limit = ("--admission", "rate=500/s,burst=100,refuse=reset")
     (row,) = printed(shakedown(*command, *limit, "--json"))
@@ -201,7 +201,7 @@ def test_a_bucket_refuses_what_comes_too_fast(shakedown):
     assert "accepted without TCP: silence" in refused.stdout + refused.stderr
 
 
-def test_servers_start_in_a_storm(shakedown):
+def test_autoscaling_starts_servers_in_a_storm(shakedown):
     command = ("simulate", SUITE, "--bearer", "ethernet", "--arrivals", "storm:5s", "--clients", "20000")
     scale = ("--autoscale", "max=3,interval=1s,startup=1s")
     (row,) = printed(shakedown(*command, *scale, "--json"))
@@ -231,7 +231,7 @@ def test_servers_start_in_a_storm(shakedown):
         (("--admission", "rate=1/s", "--endpoints"), "admission"),
     ],
 )
-def test_what_does_not_go_together_is_refused(shakedown, arguments, said):
+def test_conflicting_options_are_refused(shakedown, arguments, said):
     done = shakedown("simulate", SUITE, *arguments)
     assert done.returncode == 2
     assert said in done.stderr
@@ -249,7 +249,7 @@ LEAST = " (with the least work: a part of it has no figure)"
         (("--records", "rate=1B/s,for=10s,size=1B"), ("connections were open",)),
     ],
 )
-def test_counts_of_the_least_work_say_so(shakedown, options, said):
+def test_counts_for_the_least_work_have_a_note(shakedown, options, said):
     arrivals = "poisson:1/s" if options[0] == "--records" else "storm:1s"
     common = ("--bearer", "ethernet", "--arrivals", arrivals, "--clients", "1000", "--seed", "1")
     for server, remark in (("palm-v", LEAST), ("server", "")):
@@ -260,7 +260,7 @@ def test_counts_of_the_least_work_say_so(shakedown, options, said):
             assert " 1 servers" not in line
 
 
-def test_failures_are_unknown_where_work_is(shakedown):
+def test_failures_are_unknown_if_the_work_is_unknown(shakedown):
     command = ("simulate", "tls1.2/psk", "--bearer", "ethernet", "--arrivals", "storm:1s", "--clients", "200")
     failed = {}
     for server in ("palm-v", "server"):

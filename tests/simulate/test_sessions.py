@@ -18,7 +18,7 @@ SUITE = "tls1.3/x25519/p256/server"
 LINE = '{host} - - [10/Oct/2026:{time} +0200] "GET / HTTP/1.1" 200 2326\n'
 
 
-def test_the_share_that_resumes_follows_the_sessions_lifetime():
+def test_resumed_share_follows_the_session_lifetime():
     def share(arrivals, text):
         return settle(Fleet(arrivals=arrivals, sessions=text)).fleet.resumption
 
@@ -34,7 +34,7 @@ def test_the_share_that_resumes_follows_the_sessions_lifetime():
         settle(Fleet(arrivals="diurnal:1/s", sessions="lifetime=2h,interval=4h,away=1h"))
 
 
-def test_clients_drawn_one_by_one_resume_as_often():
+def test_resumed_share_matches_individually_drawn_clients():
     """A storm of clients whose connections are drawn: period and phase, an outage, a lifetime."""
     random = np.random.default_rng(1)
     interval_s, away_s, lifetime_s = 3600.0, 900.0, 2700.0
@@ -60,7 +60,7 @@ def gaps_of_a_fleet(at_s: np.ndarray, clients: int) -> np.ndarray:
     return gaps_s
 
 
-def test_over_a_day_the_share_follows_the_rate():
+def test_resumed_share_follows_the_rate_over_a_day():
     """Two days of a fleet's connections are drawn; each hour's share of the second day agrees."""
     arrivals = parse_arrivals("diurnal:3/s,swing=1")
     at_s, per_s = np.asarray(arrivals.points).T
@@ -82,7 +82,7 @@ def test_over_a_day_the_share_follows_the_rate():
         assert resumes[of_hour].mean() == pytest.approx(expected, abs=error), hour
 
 
-def test_of_a_file_those_resume_whose_last_connection_was_within_the_lifetime(tmp_path):
+def test_resumed_share_of_a_file_follows_the_session_lifetime(tmp_path):
     """Two hours of 1/s, then four of 0.1/s: once the busy hours are past the lifetime, few resume."""
     busy, quiet = np.arange(0.0, 7200.0, 1.0), np.arange(7200.0, 21_600.0, 10.0)
     times_s = np.concatenate([busy, quiet])
@@ -115,7 +115,7 @@ def log(tmp_path):
     return tmp_path
 
 
-def test_of_a_log_a_host_resumes_its_own_session(log):
+def test_hosts_of_a_log_resume_their_own_sessions(log):
     found = parse_arrivals("log:access.log", log)
     assert list(found.since_s) == [math.inf, 1.0, math.inf, 39.0, 860.0, math.inf, 5370.0]
     # Requests no more than a minute apart share a connection; a session's age counts from its handshake.
@@ -130,7 +130,7 @@ def test_of_a_log_a_host_resumes_its_own_session(log):
         parse_arrivals("log:access.log,keep-alive=soon", log)
 
 
-def test_clients_of_a_log_resume_when_its_hosts_did(shakedown, log):
+def test_simulated_clients_resume_as_the_hosts_of_the_log(shakedown, log):
     command = ("simulate", SUITE, "--json", "--arrivals", "log:access.log,keep-alive=1min")
     limits = ("--sessions", "lifetime=20min")
     (row,) = json.loads(shakedown(*command, *limits, cwd=log).stdout)
@@ -142,7 +142,7 @@ def test_clients_of_a_log_resume_when_its_hosts_did(shakedown, log):
     assert (down[1] - down[0]) / (down[1] - down[2]) == pytest.approx(0.2, abs=0.01)
 
 
-def test_over_a_day_clients_resume_more_where_many_come(shakedown):
+def test_more_clients_resume_at_the_peak_of_a_day(shakedown):
     command = ("simulate", SUITE, "--arrivals", "diurnal:1/s,swing=1", "--json")
     (row,) = json.loads(shakedown(*command, "--sessions", "lifetime=2h,interval=4h").stdout)
     (full,) = json.loads(shakedown(*command).stdout)

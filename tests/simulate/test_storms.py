@@ -43,7 +43,7 @@ def results(tmp_path_factory):
     return runs.results(tmp_path_factory.mktemp("storm"), EXPERIMENT)
 
 
-def test_a_suite_of_which_clients_give_up_is_not_the_quickest(results):
+def test_suite_with_failed_clients_is_not_the_fastest(results):
     quick, slow = results.fleets.sort("failed").to_dicts()
     assert quick["failed"] == 0
     assert 0 < slow["failed"] < slow["clients"]
@@ -55,7 +55,7 @@ def test_a_suite_of_which_clients_give_up_is_not_the_quickest(results):
     assert f"with {slow['label']} {share} of the clients give up" in section.lead
 
 
-def test_a_worse_storm_than_the_first_is_in_the_answer(tmp_path):
+def test_answer_mentions_the_worst_storm(tmp_path):
     text = EXPERIMENT.replace('["storm:0.2s"]', '["storm:60s", "storm:0.2s"]')
     found = runs.results(tmp_path, text)
     worst = max(found.fleets.to_dicts(), key=lambda row: row["failed"])
@@ -66,7 +66,7 @@ def test_a_worse_storm_than_the_first_is_in_the_answer(tmp_path):
     assert last == f"With 2,000 clients, storm:0.2s over lte, {share} of them give up with {worst['label']}."
 
 
-def test_no_area_leaves_the_axis():
+def test_storm_areas_stay_within_the_axis():
     """Clients that give up are outside for longer than the last client that gets in."""
     fleet = Storm("x", [(1.0, 5.0), (2.0, 5.0), (40.0, 3.0), (41.0, 0.0)], recovery_s=2.5, failed=3.0)
     for width in (400, 900):
@@ -89,7 +89,7 @@ def test_a_storm_that_has_not_recovered_has_no_recovery_time(recovery_s, failed,
     assert f"'{said}'" in str(storms([fleet], 1.0, 900))
 
 
-def test_causes_stand_on_each_other():
+def test_causes_are_stacked():
     causes = {ACCESS: [3.0, 9.0], SERVER: [4.0, 9.0], PAUSING: [1.0, 0.0], GONE: [0.0, 2.0]}
     fleet = Storm("x", [(1.0, 10.0), (2.0, 6.0)], recovery_s=2.0, failed=2.0, causes=causes)
     first, second = (
@@ -101,7 +101,7 @@ def test_causes_stand_on_each_other():
     assert second == {ACCESS: (0.0, 6.0), GONE: (6.0, 8.0)}
 
 
-def test_areas_are_those_outside_and_those_that_gave_up(results):
+def test_areas_add_up_to_waiting_and_failed_clients(results):
     for row in results.fleets.to_dicts():
         drawn, gone = storm_of(results, row), 0.0
         areas = drawn.stacked()
@@ -114,7 +114,7 @@ def test_areas_are_those_outside_and_those_that_gave_up(results):
         assert gone == row["failed"]
 
 
-def test_loads_are_means_over_as_many_intervals():
+def test_loads_are_means_over_equal_numbers_of_intervals():
     one = {"sent": 6.0, "collided": 2.0, "up": 0.5, "down": 1.0, "bytes": 4000.0, "waiting": 0.0, "busy": 1.0}
     one |= {"refused": 0.0, "servers": 2.0}
     none = dict.fromkeys(one, 0.0)
@@ -138,7 +138,7 @@ def test_loads_are_means_over_as_many_intervals():
         assert all(0.0 <= one["top"] <= one["bottom"] <= drawn["height"] for one in areas)
 
 
-def test_nearly_all_are_in_no_later_than_all(results):
+def test_most_clients_are_ready_no_later_than_all(results):
     """An interval of the time series may end after the last client is in."""
     for row in results.fleets.to_dicts():
         drawn = storm_of(results, row)
@@ -170,7 +170,7 @@ def swept(tmp_path_factory):
     return runs.experiment(tmp_path_factory.mktemp("swept"), SWEPT)
 
 
-def test_arrays_ask_for_all_combinations(swept):
+def test_arrays_expand_to_all_combinations(swept):
     fleets = swept.kind_tables["simulated"].fleets
     found = {(one.arrivals, one.clients, one.cells, one.retry) for one in fleets}
     assert len(fleets) == len(found) == 2 * 2 * 2 * 2
@@ -186,14 +186,14 @@ def test_arrays_ask_for_all_combinations(swept):
         ("cells = [1, 0]", "simulated.cells: cells is 0"),
     ],
 )
-def test_wrong_arrays_are_told(tmp_path, key, message):
+def test_wrong_arrays_are_reported(tmp_path, key, message):
     text = f'suites = ["tls1.2/psk"]\n[simulated]\narrivals = ["storm:1s"]\n{key}\n'
     with pytest.raises(InputError) as error:
         runs.experiment(tmp_path, text)
     assert message in str(error.value)
 
 
-def test_a_map_has_each_storms_recovery(swept, tmp_path):
+def test_map_has_the_recovery_time_of_each_storm(swept, tmp_path):
     run_experiment(swept, tmp_path / "results")
     results = load_results(tmp_path / "results")
     (section,) = (one for one in sections(results) if one.anchor == "storms")
@@ -216,7 +216,7 @@ def test_a_map_has_each_storms_recovery(swept, tmp_path):
     assert section.lead.endswith(" Figures over time: the first 4 of 8 storms.")
 
 
-def test_the_recovery_time_is_printed_only_where_every_client_got_in():
+def test_recovery_time_is_printed_only_if_every_client_is_ready():
     row = {"recovery_s": 12.3, "recovery_low_s": None, "failed": 0, "clients": 10}
     assert recovery(row) == "12.3 s"
     assert recovery(row | {"failed": 1}) == NOT_RECOVERED

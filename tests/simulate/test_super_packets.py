@@ -42,7 +42,7 @@ def simulated(tmp_path, super_packets):
     return row
 
 
-def test_fewer_packets_are_lost_where_segments_travel_together(tmp_path):
+def test_super_packets_reduce_the_number_of_lost_packets(tmp_path):
     none, cut, whole = (simulated(tmp_path, f'"{one}"') for one in ("none", "cut", "whole"))
     # The same bytes on the link, except for retransmissions and acknowledgements.
     assert none.traffic.packets > 1.1 * cut.traffic.packets > 1.1 * whole.traffic.packets
@@ -54,7 +54,7 @@ def test_fewer_packets_are_lost_where_segments_travel_together(tmp_path):
 
 
 @pytest.mark.parametrize("value", ['"tso"', "true"])
-def test_other_values_are_refused_in_one_line(tmp_path, value):
+def test_wrong_super_packet_values_are_refused_in_one_line(tmp_path, value):
     with pytest.raises(InputError, match="super_packets") as error:
         simulated(tmp_path, value)
     assert "\n" not in str(error.value)

@@ -19,7 +19,7 @@ SUITES = ("tls1.3/x25519/p256/server", "tls1.2/rsa/rsa2048/server", "tls1.2/ecdh
 
 @pytest.mark.parametrize("suite", SUITES)
 @pytest.mark.parametrize("load", [0.3, 0.7])
-def test_a_handshake_waits_once_a_flight(suite, load):
+def test_handshake_waits_once_per_flight(suite, load):
     estimate = scenario(suite, traces=open_library())
     rate = load / estimate.service_s.mean
     (row,) = shakedown.simulate(suite, shakedown.Fleet(arrivals=f"poisson:{rate:.6g}/s", clients=100_000))
@@ -32,7 +32,7 @@ def test_a_handshake_waits_once_a_flight(suite, load):
         assert wait.mean - formulas.queue_wait_s > WIDER * wait.margin
 
 
-def test_handshake_time_without_load_is_the_modelled_one():
+def test_unloaded_handshake_time_matches_the_model():
     for bearer in ("lte", "nb-iot", "gprs"):
         (row,) = shakedown.simulate(
             SUITES[0], shakedown.Fleet(arrivals="poisson:0.01/s", clients=20_000), bearer=bearer
@@ -41,7 +41,7 @@ def test_handshake_time_without_load_is_the_modelled_one():
         assert simulated == pytest.approx(modelled, rel=0.03), bearer
 
 
-def test_one_flight_at_the_server_is_one_queue():
+def test_single_server_flight_matches_mg1():
     """M/G/1 with the engine alone: an ideal transport, no network."""
     work = {"kind": "exponential", "minimum_s": 0.5, "mean_s": 1.0}
     nothing = {"kind": "constant", "s": 0.0}
@@ -73,13 +73,13 @@ def test_one_flight_at_the_server_is_one_queue():
 
 
 @pytest.mark.parametrize(("mean", "sd"), [(1.0, 0.0), (0.02, 0.005), (0.02, 0.02), (0.02, 0.05)])
-def test_work_keeps_its_moments(mean, sd):
+def test_work_spec_keeps_mean_and_variance(mean, sd):
     found, variance = moments(work_spec(mean, sd))
     assert found == pytest.approx(mean)
     assert variance == pytest.approx(sd**2, abs=1e-15)
 
 
-def test_the_servers_turns_are_all_of_its_work():
+def test_server_jobs_add_up_to_its_work():
     for suite in SUITES:
         estimate = scenario(suite, traces=open_library())
         found = jobs(estimate)
@@ -91,7 +91,7 @@ def test_the_servers_turns_are_all_of_its_work():
     ("figure", "name"),
     [("4.14", "283k"), ("4.16", "rsa2048"), ("4.16", "½ rsa1024 + ½ rsa2048"), ("4.23", "rsa3072")],
 )
-def test_the_thesis_model_misses_the_second_wait_and_the_batch(figure, name):
+def test_thesis_model_lacks_the_second_wait_and_batching(figure, name):
     """The thesis's own server times give the factor: two flights wait, and a flight's work is one batch."""
     from tools import thesis_queue
 

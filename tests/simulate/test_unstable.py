@@ -33,26 +33,26 @@ def shown(found):
 
 
 @pytest.mark.parametrize(("load", "unstable"), [(0.5, False), (1.5, True), (None, None)])
-def test_a_steady_load_is_unstable_where_it_asks_for_more_than_the_workers_can_do(load, unstable):
+def test_steady_load_above_capacity_is_unstable(load, unstable):
     """A storm ends, so it is not unstable."""
     found = simulated(load)
     assert found.unstable is unstable
     assert all(("unstable" in text) == bool(unstable) for text in shown(found))
 
 
-def test_time_outs_that_end_no_attempt_change_nothing():
+def test_timeouts_that_never_expire_do_not_change_stability():
     assert simulated(0.5, timeout_s=10.0, retries=3).unstable is False
     assert simulated(1.5, timeout_s=100.0, retries=3).unstable is True
 
 
-def test_clients_that_time_out_in_the_queue_leave_the_load_unstable():
+def test_timeouts_in_the_queue_leave_the_load_unstable():
     found = simulated(1.5, timeout_s=1.0)
     assert found.failed["timeout"] > 500
     assert found.utilisation.estimate > 0.99
     assert found.unstable is True
 
 
-def test_clients_that_give_up_before_the_server_works_ask_for_less():
+def test_timeouts_before_server_work_reduce_utilisation():
     found = simulated(1.5, SLOW, timeout_s=0.3)
     assert found.failed == {"timeout": 2000}
     assert found.offered.estimate > 1.4
@@ -60,7 +60,7 @@ def test_clients_that_give_up_before_the_server_works_ask_for_less():
     assert found.unstable is None
 
 
-def test_clients_that_try_again_ask_for_more():
+def test_retries_increase_utilisation_but_not_the_offered_load():
     """Attempts time out only after the server has worked on them."""
     found = simulated(0.5, SLOW, timeout_s=2.0, retries=5, retry="base=0.1s,factor=1")
     assert found.failed["timeout"] > 0
@@ -70,7 +70,7 @@ def test_clients_that_try_again_ask_for_more():
 
 
 @pytest.mark.parametrize("side", ["client", "server"])
-def test_with_unknown_work_a_load_is_unstable_or_not_known(side):
+def test_unknown_work_makes_a_load_unstable_or_undecided(side):
     for load, options, unstable in (
         (0.5, {}, None),
         (3.0, {}, True),

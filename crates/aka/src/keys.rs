@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_open_once_and_in_order_and_in_their_plane() {
+    fn messages_decrypt_once_in_order_and_in_their_plane() {
         let (mut mobile, mut sgsn) = pair();
         let first = mobile.seal(Plane::User, b"one").unwrap();
         let second = mobile.seal(Plane::User, b"two").unwrap();
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_message_holds_is_not_sealed_and_not_counted() {
+    fn oversized_data_is_not_encrypted_and_not_counted() {
         let (mut mobile, mut sgsn) = pair();
         assert_eq!(mobile.seal(Plane::User, &vec![0; MAX_DATA_BYTES + 1]), Err(Unprotected));
         let most = mobile.seal(Plane::User, &vec![7; MAX_DATA_BYTES]).unwrap();

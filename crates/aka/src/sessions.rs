@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_is_given_where_every_rule_lets_it_and_nowhere_else() {
+    fn session_is_resumed_only_if_every_rule_allows_it() {
         assert_eq!(decided(record(1, 901, BASIS)), (Decision::Resume, true));
         assert_eq!(decided(record(1, 1000, BASIS)), (Decision::Resume, true));
         assert_eq!(decided(record(2, 1000, BASIS)), (Decision::TooOften, false));
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn an_offer_changes_nothing_and_a_resumption_counts() {
+    fn only_resumptions_and_not_offers_are_counted() {
         let mut sessions = sessions();
         sessions.store().keep_session(b"id", &record(0, 1000, BASIS)).unwrap();
         for _ in 0..9 {
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_from_a_time_to_come_is_forgotten_and_not_young_when_that_time_has_come() {
+    fn session_from_the_future_is_deleted() {
         // Refused if it is offered, and also if it was offered before the clock was set back.
         for is_offered in [true, false] {
             let mut sessions = sessions();
@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guest_is_given_to_its_own_mobile_and_kept_after_its_release() {
+    fn guest_session_is_used_by_its_mobile_and_kept_after_release() {
         let mut sessions = sessions();
         let guest = (b"guest".to_vec(), record(1, 1000, BASIS));
         sessions.begin(at(1000), Some(&guest));

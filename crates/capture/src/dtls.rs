@@ -308,7 +308,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn window_knows_what_it_has_seen() {
+    fn replay_window_detects_repeated_numbers() {
         let mut window = Window::default();
         let numbers = [0, 0, 2, 1, 1, 2, 70, 70, 5, 69, 69, 200, 70];
         let new = numbers.map(|number| window.is_new(number));
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_are_told_apart() {
+    fn dtls_headers_are_distinguished() {
         let mut hello = vec![22, 0xfe, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 12, 1];
         hello.resize(25, 0);
         assert!(begins(&hello));

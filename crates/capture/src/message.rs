@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn acknowledgements_beat_the_order_of_packets() {
+    fn acknowledgements_override_the_order_of_packets() {
         // The response was captured before its request.
         let answer = message(1, 1, 50, 100);
         let question = message(0, 2, 100, 0);

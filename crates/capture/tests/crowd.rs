@@ -74,7 +74,7 @@ fn read(capture: &[u8], limits: Limits) -> (Vec<Connection>, Summary) {
 }
 
 #[test]
-fn everything_is_told_once_and_as_with_more_memory() {
+fn limited_memory_reports_the_same_connections_once() {
     let capture = &CAPTURE;
     let (whole, summary) = read(capture, Limits::default());
     assert_eq!((whole.len() as u64, summary.evicted, summary.other_flows), (CONNECTIONS, 0, 0));
@@ -96,7 +96,7 @@ fn everything_is_told_once_and_as_with_more_memory() {
 }
 
 #[test]
-fn connections_come_as_they_end_and_those_left_open_by_index() {
+fn connections_are_reported_as_they_end_and_open_ones_by_index() {
     let capture = &CAPTURE;
     // The closing packets of the last few connections are missing.
     let cut = &capture[..capture.len() - CLOSING_PACKETS * 70 * 5];

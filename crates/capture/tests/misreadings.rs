@@ -19,7 +19,7 @@ fn types(capture: &[u8], extension: &str) -> Option<Vec<String>> {
 
 /// A SYN-ACK is repeated with another initial sequence number; the client acknowledges either of the two.
 #[test]
-fn of_two_opening_numbers_the_acknowledged_one_holds() {
+fn acknowledged_one_of_two_initial_sequence_numbers_is_used() {
     for acknowledged in [0, 1] {
         for (loses_acknowledgement, server_first) in [(false, false), (true, false), (true, true)] {
             let mut talk = Talk::new(0, CLIENT);
@@ -56,7 +56,7 @@ fn of_two_opening_numbers_the_acknowledged_one_holds() {
 
 /// Another initial sequence number has no effect after the stream has begun.
 #[test]
-fn an_opening_that_comes_late_moves_nothing() {
+fn late_syn_ack_does_not_change_the_stream() {
     let mut talk = whole(0, CLIENT);
     let late = support::segment(SERVER, CLIENT, 7_000_000, 1001, SYN | ACK, &[]);
     talk.packets.insert(5, (5, late));
@@ -67,7 +67,7 @@ fn an_opening_that_comes_late_moves_nothing() {
 
 /// Alerts and FINs that either side retransmits long after the end.
 #[test]
-fn what_is_sent_again_after_the_end_is_no_connection() {
+fn retransmissions_after_the_end_are_not_a_connection() {
     for wait_ms in [100, 2500, 60_000] {
         let mut talk = Talk::new(0, CLIENT);
         talk.open();
@@ -108,7 +108,7 @@ fn what_is_sent_again_after_the_end_is_no_connection() {
 
 /// A later connection may use the same addresses and ports, even if its opening was not captured.
 #[test]
-fn ends_that_are_used_again_are_another_connection() {
+fn reused_endpoints_are_another_connection() {
     for loses_opening in [false, true] {
         let first = whole(0, CLIENT);
         let mut again = Talk::new(10_000, CLIENT);
@@ -128,7 +128,7 @@ fn ends_that_are_used_again_are_another_connection() {
 
 /// If only data of a connection was captured, it has no handshake.
 #[test]
-fn connections_without_a_handshake_are_not_counted_as_having_one() {
+fn connections_without_a_handshake_are_counted_separately() {
     let mut talk = Talk::new(0, CLIENT);
     talk.say(&[(true, record(23, &[5; 300])), (false, record(23, &[6; 300]))]);
     let (told, summary) = read(&pcap(&[talk.packets, whole(50, ([10, 0, 0, 9], 50_001)).packets].concat()));
@@ -138,7 +138,7 @@ fn connections_without_a_handshake_are_not_counted_as_having_one() {
 
 /// Interfaces of unsupported link types together with supported ones.
 #[test]
-fn packets_of_unknown_link_types_are_told() {
+fn packets_of_unknown_link_types_are_reported() {
     let bluetooth = 201;
     let mut blocks = Vec::new();
     for (time_ms, packet) in whole(0, CLIENT).packets {
@@ -196,7 +196,7 @@ fn packets_of_unknown_link_types_may_come_first() {
 
 /// A capture may contain a key log larger than any packet; its lines are counted across the pieces that are read.
 #[test]
-fn carried_keys_may_be_larger_than_a_packet() {
+fn embedded_key_log_may_be_larger_than_a_packet() {
     let many = format!("# {}\n", "x".repeat(3000)).repeat(6000);
     assert!(many.len() > 17 << 20);
     for (text, problems) in [
@@ -220,7 +220,7 @@ fn carried_keys_may_be_larger_than_a_packet() {
 
 /// An unused block may be larger than any packet; a truncated one is reported.
 #[test]
-fn large_blocks_of_unknown_kinds_are_passed_over() {
+fn large_blocks_of_unknown_kinds_are_skipped() {
     let large = block(0x0bad, &vec![7; 20 << 20]);
     let packets = whole(0, CLIENT).packets;
     let mut blocks = vec![large.clone()];
@@ -245,7 +245,7 @@ fn large_blocks_of_unknown_kinds_are_passed_over() {
 
 /// Packets with authentication headers (RFC 4302) are decoded.
 #[test]
-fn authentication_headers_are_looked_through() {
+fn packets_with_authentication_headers_are_decoded() {
     let wrapped = whole(0, CLIENT).packets.into_iter().map(|(time, packet)| {
         // 24 bytes: 12 of header, 12 of check value.
         let header = [&[6, 4, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1][..], &[9; 12], &packet[20..]].concat();
@@ -262,7 +262,7 @@ fn authentication_headers_are_looked_through() {
 
 /// Drafts 16 to 21 of TLS 1.3 have their version in ServerHello, which has no session identifier.
 #[test]
-fn drafts_of_tls_1_3_have_their_cipher_and_name() {
+fn tls_1_3_drafts_have_their_cipher_and_name() {
     for draft in [16, 17, 18, 19, 20, 21] {
         // A key share of X25519.
         let share = [&[0, 51, 0, 36, 0, 29, 0, 32][..], &[8; 32]].concat();
@@ -293,7 +293,7 @@ fn drafts_of_tls_1_3_have_their_cipher_and_name() {
 }
 
 #[test]
-fn a_proxy_header_hides_nothing() {
+fn handshake_behind_a_proxy_header_is_decoded() {
     let text = b"PROXY TCP4 192.0.2.1 10.0.0.2 56324 443\r\n".to_vec();
     let binary = [
         &b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c"[..],
@@ -332,7 +332,7 @@ fn a_proxy_header_hides_nothing() {
 
 /// Protocols that may contain handshakes but are not decoded are reported by name.
 #[test]
-fn tunnels_and_quic_are_named() {
+fn tunnels_and_quic_are_reported_by_name() {
     let inner = whole(0, CLIENT).packets[3].1.clone();
     let far = ([10, 9, 9, 9], 40_000);
     let to = |port, payload: &[u8]| datagram(far, ([10, 9, 9, 8], port), payload);
@@ -375,7 +375,7 @@ fn tunnels_and_quic_are_named() {
 
 /// DTLS 1.3 has its version in an extension; later records have unified headers (RFC 9147 section 4).
 #[test]
-fn dtls_1_3_is_told_from_dtls_1_2() {
+fn dtls_1_3_is_distinguished_from_dtls_1_2() {
     let plain = |number: u8, kind: u8, body: &[u8]| {
         let length = (body.len() as u32).to_be_bytes();
         let fragment = [&[kind][..], &length[1..], &[0, number, 0, 0, 0], &length[1..], body].concat();
@@ -413,7 +413,7 @@ fn dtls_1_3_is_told_from_dtls_1_2() {
 
 /// Invalid key log lines in a capture are reported, and the capture is read.
 #[test]
-fn bad_lines_of_carried_keys_do_not_stop_the_capture() {
+fn bad_embedded_key_log_lines_do_not_stop_the_capture() {
     let good = format!("CLIENT_RANDOM {} {}", "07".repeat(32), "01".repeat(48));
     let mut blocks = vec![secrets(&format!("# begin\nCLIENT_RANDOM nonsense\n{good}\nwhat is this\n"))];
     blocks.extend(whole(0, CLIENT).packets.iter().map(|(time, packet)| enhanced_packet(0, *time, packet)));

@@ -47,7 +47,7 @@ fn public_key(operations: &Value) -> Vec<String> {
 }
 
 #[test]
-fn rules_give_what_ran() {
+fn inferred_operations_match_the_recorded_ones() {
     let library = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/shakedown/data/traces.json");
     let text = std::fs::read_to_string(library).unwrap();
     let mut compared = 0;

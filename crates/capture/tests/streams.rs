@@ -54,7 +54,7 @@ fn push(talk: &mut Talk, packet: Vec<u8>) {
 /// A response of an earlier connection arrives after a new SYN: the client resets the earlier connection and opens
 /// again (RFC 9293 section 3.5.1).
 #[test]
-fn a_reset_of_a_stale_answer_ends_no_connection() {
+fn reset_of_a_stale_response_ends_no_connection() {
     let stale_answers = [
         segment(SERVER, CLIENT, 555, 1001, SYN | ACK, &[]),
         segment(SERVER, CLIENT, 555, 77_777, ACK, &[]),
@@ -76,7 +76,7 @@ fn a_reset_of_a_stale_answer_ends_no_connection() {
 
 /// A receiver ignores a reset with an unexpected sequence number (RFC 9293 section 3.5.3).
 #[test]
-fn a_reset_from_outside_the_window_ends_nothing() {
+fn reset_outside_the_window_is_ignored() {
     for (ahead, acknowledgement) in [(5_000_000_u32, None), (5_000_000_u32.wrapping_neg(), Some(1))] {
         let mut talk = Talk::new(0, CLIENT);
         talk.open();
@@ -91,7 +91,7 @@ fn a_reset_from_outside_the_window_ends_nothing() {
 
 /// If both sides continue, a reset with any number did not end the connection.
 #[test]
-fn data_after_a_reset_go_on() {
+fn data_after_an_ignored_reset_is_decoded() {
     let mut talk = Talk::new(0, CLIENT);
     talk.open();
     let forged = segment(SERVER, CLIENT, talk.next[1], 0, RST, &[]);
@@ -102,7 +102,7 @@ fn data_after_a_reset_go_on() {
 
 /// An accepted reset ends the connection: later packets between the same ends belong to another one.
 #[test]
-fn a_reset_in_the_stream_ends_it() {
+fn accepted_reset_ends_the_connection() {
     for from_client in [true, false] {
         let mut talk = Talk::new(0, CLIENT);
         talk.open();
@@ -121,7 +121,7 @@ fn a_reset_in_the_stream_ends_it() {
 
 /// A server that lost its state repeats its SYN-ACK with different numbers; the client acknowledges one of them.
 #[test]
-fn of_many_opening_numbers_the_acknowledged_one_holds() {
+fn acknowledged_one_of_many_initial_sequence_numbers_is_used() {
     let numbers = [900_000, 5_000_000, 7_000_000, 90_000_000, 3_000_000_000_u32];
     for count in 3..=numbers.len() {
         for acknowledged in 0..count {
@@ -156,7 +156,7 @@ fn of_many_opening_numbers_the_acknowledged_one_holds() {
 
 /// With more numbers than are remembered, one side's data is lost, and this is reported.
 #[test]
-fn a_side_that_is_lost_is_told() {
+fn lost_side_is_reported() {
     let mut talk = Talk::new(0, CLIENT);
     talk.send(true, SYN, &[]);
     for number in 0..20 {
@@ -204,7 +204,7 @@ fn said_behind(headers: &[u8], piece: usize) -> Talk {
 
 /// Each load balancer of a chain prepends its header, and a header of version 2 may be long.
 #[test]
-fn proxy_headers_in_a_row_and_long_ones_hide_nothing() {
+fn handshake_behind_chained_or_long_proxy_headers_is_decoded() {
     let text = b"PROXY TCP4 192.0.2.7 10.0.0.2 4711 443\r\n".to_vec();
     let long = binary_header(5000);
     let longest = binary_header(65_535 - 12);
@@ -240,7 +240,7 @@ fn proxy_headers_in_a_row_and_long_ones_hide_nothing() {
 
 /// Missing bytes of a long header do not belong to the handshake.
 #[test]
-fn a_hole_in_a_long_proxy_header_hides_nothing() {
+fn handshake_behind_an_incomplete_proxy_header_is_decoded() {
     let mut talk = said_behind(&binary_header(5000), 1460);
     // The second segment of the header, after three packets of the opening and the first segment.
     talk.packets.remove(4);

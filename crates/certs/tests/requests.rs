@@ -23,7 +23,7 @@ fn openssl(folder: &Path, arguments: &[&str]) -> (bool, String) {
 }
 
 #[test]
-fn a_chain_is_made_written_and_shown() {
+fn chain_is_generated_written_and_described() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("mine");
     let make = json!({
@@ -68,7 +68,7 @@ fn a_chain_is_made_written_and_shown() {
 }
 
 #[test]
-fn profiles_give_their_usual_keys_and_cross_signed_roots_come_along() {
+fn profile_sets_default_keys_and_writes_cross_signed_roots() {
     let folder = tempfile::tempdir().unwrap();
     let made = run(json!({
         "do": "make", "profile": "style-cross-signed", "keys": "p256@p256@p256@p256", "out": folder.path(), "now": NOW,
@@ -127,7 +127,7 @@ fn a_root_issues_an_intermediate_which_issues_a_leaf() {
 }
 
 #[test]
-fn wtls_chains_are_made_and_shown() {
+fn wtls_chains_are_generated_and_described() {
     let folder = tempfile::tempdir().unwrap();
     let made =
         run(json!({"do": "make", "keys": "163k@283k", "wtls": true, "out": folder.path(), "now": NOW}));
@@ -144,7 +144,7 @@ fn wtls_chains_are_made_and_shown() {
 }
 
 #[test]
-fn what_is_wrong_is_said_in_one_line() {
+fn wrong_requests_are_reported_in_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
     let missing = folder.path().join("missing.pem");

@@ -24,7 +24,7 @@ fn suite(name: &str) -> Suite {
 }
 
 #[test]
-fn the_suites_keys_are_those_of_the_files() {
+fn suite_keys_are_taken_from_the_files() {
     let folder = tempfile::tempdir().unwrap();
     let server = made(folder.path(), "p256@rsa2048@rsa1024", "server", false);
     let client = made(folder.path(), "rsa1024", "client", false);
@@ -46,7 +46,7 @@ fn the_suites_keys_are_those_of_the_files() {
 }
 
 #[test]
-fn wtls_suites_take_wtls_certificates() {
+fn wtls_suites_accept_wtls_certificates() {
     let folder = tempfile::tempdir().unwrap();
     let files = made(folder.path(), "163k@233k", "server", true);
     let loaded = supplied::load(&suite("wtls/ecdh_ecdsa"), Some(&files), None, NOW).unwrap();
@@ -57,7 +57,7 @@ fn wtls_suites_take_wtls_certificates() {
 }
 
 #[test]
-fn wtls_suites_take_x509_certificates_too() {
+fn wtls_suites_accept_x509_certificates() {
     let folder = tempfile::tempdir().unwrap();
     let files = made(folder.path(), "rsa1024@rsa2048", "server", false);
     let loaded = supplied::load(&suite("wtls/rsa"), Some(&files), None, NOW).unwrap();
@@ -69,7 +69,7 @@ fn wtls_suites_take_x509_certificates_too() {
 }
 
 #[test]
-fn what_a_suite_has_no_use_for_is_refused() {
+fn certificates_unused_by_the_suite_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let files = made(folder.path(), "p256", "server", false);
     let error = |name: &str, server, client| {
@@ -136,7 +136,7 @@ fn now_unix_s() -> i64 {
 }
 
 #[test]
-fn what_a_wtls_peer_would_refuse_is_said_before_any_handshake() {
+fn certificates_a_wtls_peer_refuses_are_reported_on_load() {
     let folder = tempfile::tempdir().unwrap();
     let now = now_unix_s();
     let signs = by_openssl(folder.path(), "signs", "keyUsage=critical,digitalSignature", "/CN=Root");
@@ -149,7 +149,7 @@ fn what_a_wtls_peer_would_refuse_is_said_before_any_handshake() {
 }
 
 #[test]
-fn a_root_with_a_long_name_is_no_obstacle() {
+fn root_with_a_long_name_is_accepted() {
     let folder = tempfile::tempdir().unwrap();
     let part = "x".repeat(60);
     let root = format!("/O={part}/OU={part}/ST={part}/L={part}/CN={part}");
@@ -159,7 +159,7 @@ fn a_root_with_a_long_name_is_no_obstacle() {
 }
 
 #[test]
-fn a_root_of_the_other_kind_is_told() {
+fn root_of_the_other_certificate_format_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let mut files = made(folder.path(), "160p", "server", true);
     files.ca = made(folder.path(), "p256", "server", false).ca;

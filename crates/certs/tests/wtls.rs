@@ -74,7 +74,7 @@ fn the_engine_accepts_chains_on_every_curve_and_of_rsa() {
 }
 
 #[test]
-fn kept_chains_come_back_and_damaged_ones_are_made_again() {
+fn cached_chains_are_reused_and_damaged_ones_regenerated() {
     let folder = tempfile::tempdir().unwrap();
     let identity = |side| {
         let store = Store::open(folder.path());
@@ -95,7 +95,7 @@ fn kept_chains_come_back_and_damaged_ones_are_made_again() {
 }
 
 #[test]
-fn what_wtls_does_not_have_is_refused() {
+fn keys_without_wtls_support_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path());
     let identity = |names: &str| {
@@ -143,7 +143,7 @@ fn chains_are_described_part_by_part() {
 }
 
 #[test]
-fn a_users_own_chain_is_read_and_everything_wrong_is_said() {
+fn user_supplied_chain_is_read_and_each_error_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let chain = wtls::new_chain(&Profile::default(), Side::Server, &kinds("160p@233k@256p")).unwrap();
@@ -200,7 +200,7 @@ fn a_users_own_chain_is_read_and_everything_wrong_is_said() {
 }
 
 #[test]
-fn a_ca_without_its_mark_is_found() {
+fn ca_without_the_authority_extension_is_found() {
     let folder = tempfile::tempdir().unwrap();
     let unmarked = include_str!("../../pki/profiles/lab.toml").replace("; ; T=ca", "");
     let profile = Profile::parse(&unmarked, "unmarked").unwrap();
@@ -213,7 +213,7 @@ fn a_ca_without_its_mark_is_found() {
 }
 
 #[test]
-fn profiles_without_wtls_names_give_them_all_the_same() {
+fn profiles_without_wtls_names_use_their_x509_names() {
     let (profile, _) = Profile::named("style-extended").unwrap();
     let chain = wtls::new_chain(&profile, Side::Server, &kinds("163k@163k@163k")).unwrap();
     let subjects: Vec<String> = chain.iter().map(|row| row.0.fields().subject.to_string()).collect();
@@ -228,7 +228,7 @@ fn profiles_without_wtls_names_give_them_all_the_same() {
 }
 
 #[test]
-fn certificates_cut_anywhere_and_noise_are_refused() {
+fn truncated_certificates_and_noise_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let chain = wtls::new_chain(&Profile::default(), Side::Server, &kinds("rsa512@rsa512")).unwrap();
     let bytes = chain[0].0.as_bytes();

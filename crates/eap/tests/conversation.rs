@@ -19,7 +19,7 @@ fn both(flights: [usize; 4]) -> [Script; 2] {
 }
 
 #[test]
-fn both_sides_end_with_the_same_keys() {
+fn both_sides_derive_the_same_keys() {
     for script in both([200, 900, 700, 60]) {
         let mut both = Conversation::new(script, 1398, 1398);
         assert_eq!(both.run(), Next::Success, "{script:?}");
@@ -29,7 +29,7 @@ fn both_sides_end_with_the_same_keys() {
 }
 
 #[test]
-fn an_alert_goes_out_before_the_failure() {
+fn alert_is_sent_before_the_failure() {
     for script in both([200, 900, 700, 60]) {
         let mut both = Conversation::new(Script { server_fails: true, ..script }, 500, 500);
         let Next::Failure(failure) = both.run() else { panic!("{script:?} succeeded") };
@@ -41,7 +41,7 @@ fn an_alert_goes_out_before_the_failure() {
 }
 
 #[test]
-fn a_server_of_tls_1_3_must_say_that_it_is_satisfied() {
+fn tls_1_3_server_must_send_its_success_indication() {
     let script = Script { says: Some(1), ..Script::tls13([200, 900, 700, 60]) };
     let mut both = Conversation::new(script, 500, 500);
     let Next::Failure(ClientFailure::Peer(PeerFailure::Violation(violation))) = both.run() else {
@@ -59,7 +59,7 @@ fn forged(request: &[u8], code: u8, eap: &[u8], secret: &str) -> Vec<u8> {
 }
 
 #[test]
-fn success_before_the_handshake_is_not_believed() {
+fn success_before_the_handshake_is_refused() {
     let mut both = Conversation::new(Script::tls12([200, 900, 700, 60]), 500, 500);
     let request = both.request(Time::ZERO);
     let accept = forged(&request, code::ACCESS_ACCEPT, &[3, 1, 0, 4], SECRET);
@@ -68,7 +68,7 @@ fn success_before_the_handshake_is_not_believed() {
 }
 
 #[test]
-fn who_does_not_know_the_secret_changes_nothing() {
+fn packets_with_a_wrong_secret_are_ignored() {
     let mut both = Conversation::new(Script::tls12([200, 900, 700, 60]), 500, 500);
     let request = both.request(Time::ZERO);
     let reject = forged(&request, code::ACCESS_REJECT, &[4, 1, 0, 4], "another");
@@ -81,7 +81,7 @@ fn who_does_not_know_the_secret_changes_nothing() {
 }
 
 #[test]
-fn another_method_is_declined() {
+fn other_eap_method_is_declined() {
     let mut both = Conversation::new(Script::tls12([200, 900, 700, 60]), 500, 500);
     let request = both.request(Time::ZERO);
     // A request for PEAP.
@@ -93,7 +93,7 @@ fn another_method_is_declined() {
 }
 
 #[test]
-fn what_is_held_is_bounded() {
+fn number_of_authentications_is_limited() {
     let mut both = Conversation::new(Script::tls12([200, 900, 700, 60]), 500, 500);
     for number in 0..5000_u32 {
         let request = both.request(Time::ZERO);
@@ -111,7 +111,7 @@ fn what_is_held_is_bounded() {
 }
 
 #[test]
-fn one_access_point_leaves_room_for_the_others() {
+fn one_access_point_does_not_exhaust_the_limit() {
     let [script, _] = both([200, 3000, 1500, 60]);
     let mut both = Conversation::new(script, 1000, 1000);
     let greedy = |both: &mut Conversation, from: std::net::SocketAddr, count: usize| {
@@ -135,7 +135,7 @@ fn one_access_point_leaves_room_for_the_others() {
 
 /// An observed initial request, repeated from other ports and addresses, starts no other authentication.
 #[test]
-fn a_request_that_has_begun_an_authentication_begins_no_other() {
+fn repeated_initial_request_starts_no_other_authentication() {
     let mut both = Conversation::new(Script::tls12([200, 900, 700, 60]), 500, 500);
     let request = both.request(Time::ZERO);
     let from = both.from;
@@ -157,7 +157,7 @@ fn a_request_that_has_begun_an_authentication_begins_no_other() {
 
 /// Two access points fill the table; a third and a fourth can still authenticate.
 #[test]
-fn a_full_table_takes_a_place_from_who_has_most() {
+fn full_table_evicts_from_the_largest_access_point() {
     let script = Script::tls12([200, 900, 700, 60]);
     let mut both = Conversation::new(script, 500, 500);
     for number in 0..5000_u32 {
@@ -175,7 +175,7 @@ fn a_full_table_takes_a_place_from_who_has_most() {
 }
 
 #[test]
-fn sessions_that_are_over_leave_a_bounded_number_of_deadlines() {
+fn ended_sessions_leave_a_limited_number_of_deadlines() {
     let script = Script::tls12([200, 900, 700, 60]);
     let mut both = Conversation::new(script, 1398, 1398);
     // Short authentications at a high rate: the service asserts that its number of deadlines is limited.

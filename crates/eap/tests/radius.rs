@@ -27,7 +27,7 @@ const STATUS: &str =
 const STATUS_ACCEPT: &str = "02 da 00 14 ef 0d 55 2a 4b f2 d6 93 ec 2b 6f e8 b5 41 1d 66";
 
 #[test]
-fn the_rfcs_examples_are_read() {
+fn rfc_examples_are_parsed() {
     let request = bytes(REQUEST);
     let packet = Packet::parse(&request).unwrap();
     assert_eq!((packet.code(), packet.identifier()), (code::ACCESS_REQUEST, 0));
@@ -40,7 +40,7 @@ fn the_rfcs_examples_are_read() {
 }
 
 #[test]
-fn the_rfcs_authenticators_are_right() {
+fn rfc_authenticators_are_verified() {
     let secret = Secret::new("xyzzy5461");
     let status = bytes(STATUS);
     let packet = Packet::parse(&status).unwrap();
@@ -59,7 +59,7 @@ fn the_rfcs_authenticators_are_right() {
 }
 
 #[test]
-fn damaged_packets_are_told_apart() {
+fn each_kind_of_damage_has_its_error() {
     let good = bytes(REQUEST);
     let with = |change: &dyn Fn(&mut Vec<u8>)| {
         let mut packet = good.clone();
@@ -80,7 +80,7 @@ fn damaged_packets_are_told_apart() {
 }
 
 #[test]
-fn what_does_not_fit_is_not_built() {
+fn oversized_attributes_and_packets_are_refused() {
     let mut builder = Builder::new(code::ACCESS_REQUEST, 1);
     assert_eq!(builder.add(1, &[0; 254]).err(), Some(BuildError::Value { kind: 1, bytes: 254 }));
     builder.add_eap(&[0; 3950]).unwrap();
@@ -88,7 +88,7 @@ fn what_does_not_fit_is_not_built() {
 }
 
 #[test]
-fn two_message_authenticators_are_one_too_many() {
+fn second_message_authenticator_is_refused() {
     let secret = Secret::new("s");
     let mut builder = Builder::new(code::ACCESS_REQUEST, 1);
     builder.add(attribute::MESSAGE_AUTHENTICATOR, &[0; 16]).unwrap();
@@ -99,7 +99,7 @@ fn two_message_authenticators_are_one_too_many() {
 
 proptest! {
     #[test]
-    fn anything_is_read_or_refused(datagram in proptest::collection::vec(any::<u8>(), 0..300)) {
+    fn any_datagram_is_parsed_or_refused(datagram in proptest::collection::vec(any::<u8>(), 0..300)) {
         if let Ok(packet) = Packet::parse(&datagram) {
             let bytes: usize = packet.attributes().map(|attribute| attribute.value.len() + 2).sum();
             prop_assert_eq!(bytes + 20, packet.as_bytes().len());
@@ -108,7 +108,7 @@ proptest! {
     }
 
     #[test]
-    fn a_packet_carries_what_was_put_in(
+    fn packet_contains_the_added_attributes(
         eap in proptest::collection::vec(any::<u8>(), 0..3000),
         state in proptest::collection::vec(any::<u8>(), 0..253),
         authenticator: [u8; 16],
@@ -125,7 +125,7 @@ proptest! {
     }
 
     #[test]
-    fn an_altered_answer_is_not_believed(flip in 0_usize..8 * 140, authenticator: [u8; 16]) {
+    fn altered_response_is_refused(flip in 0_usize..8 * 140, authenticator: [u8; 16]) {
         let secret = Secret::new("a secret");
         let mut builder = Builder::new(code::ACCESS_ACCEPT, 9);
         builder.add_eap(&[3, 1, 0, 4]).unwrap();
@@ -141,7 +141,7 @@ proptest! {
     }
 
     #[test]
-    fn keys_come_out_as_they_went_in(halves: [[u8; 32]; 2], salts: [u8; 2], authenticator: [u8; 16]) {
+    fn encrypted_keys_are_decrypted_unchanged(halves: [[u8; 32]; 2], salts: [u8; 2], authenticator: [u8; 16]) {
         let secret = Secret::new("a secret");
         let mut msk = [0; 64];
         msk[..32].copy_from_slice(&halves[0]);

@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn draws_agree_with_the_closed_mean_and_respect_the_minimum() {
+    fn draws_match_the_computed_mean_and_the_minimum() {
         for (spec, minimum_s) in [
             (DistributionSpec::Uniform { minimum_s: 0.2, maximum_s: 0.4 }, 0.2),
             (DistributionSpec::Exponential { minimum_s: 0.1, mean_s: 0.3 }, 0.1),
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn times_drawn_together_are_those_drawn_one_by_one() {
+    fn times_drawn_in_a_batch_equal_single_draws() {
         for spec in [
             DistributionSpec::Exponential { minimum_s: 0.1, mean_s: 0.3 },
             DistributionSpec::Normal { mean_s: 0.1, sd_s: 0.2, minimum_s: 0.05 },
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lognormal_has_the_median_it_was_given() {
+    fn lognormal_has_the_given_median() {
         let distribution = made(&DistributionSpec::Lognormal { minimum_s: 0.08, median_s: 0.1, sigma: 0.8 });
         let mut stream = Stream::seeded(6);
         let below = (0..100_000).filter(|_| distribution.draw(&mut stream) <= Ns::from_ms(100)).count();

@@ -73,7 +73,7 @@ mod tests {
 
     /// Compares with `libm` at both ends, around √2/2 and at random.
     #[test]
-    fn logarithms_are_those_of_libm_to_the_bit() {
+    fn logarithms_match_libm_to_the_bit() {
         let least = 0.5 / (1_u64 << 52) as f64;
         let root = std::f64::consts::FRAC_1_SQRT_2.to_bits();
         let halved = 0x3fe6_a09e_u64 << 32;
@@ -89,7 +89,7 @@ mod tests {
 
     /// Compares with `libm` around the thresholds and at random, small and large, with both signs.
     #[test]
-    fn exponentials_are_those_of_libm_to_the_bit() {
+    fn exponentials_match_libm_to_the_bit() {
         let thresholds = [0x3e30_0000_u64, 0x3fd6_2e42, 0x3ff0_a2b2, 0x4086_232b].into_iter();
         let about = thresholds.flat_map(|high| {
             let bits = high << 32;

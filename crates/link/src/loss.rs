@@ -138,7 +138,7 @@ mod tests {
 
     /// Compares the surviving share of many draws with the probability.
     #[test]
-    fn as_many_survive_as_the_probability_says() {
+    fn survival_rate_matches_the_probability() {
         let bursts = LossProcess::GilbertElliott {
             worsens: probability(0.05),
             recovers: probability(0.3),

@@ -243,7 +243,7 @@ mod tests {
 
     /// The first outputs of the authors' C program from state 1, 2, 3, 4 (also the vector of `rand_xoshiro`).
     #[test]
-    fn xoshiro_gives_its_published_outputs() {
+    fn xoshiro_matches_the_published_outputs() {
         let mut stream = Stream { state: [1, 2, 3, 4] };
         let outputs: [u64; 10] = std::array::from_fn(|_| stream.next());
         assert_eq!(
@@ -265,7 +265,7 @@ mod tests {
 
     /// The vector of `rand_xoshiro`, computed with the authors' C program.
     #[test]
-    fn splitmix_gives_its_published_outputs() {
+    fn splitmix_matches_the_published_outputs() {
         let mut mix = SplitMix(1_477_776_061_723_855_037);
         assert_eq!(mix.next(), 1_985_237_415_132_408_290);
         assert_eq!(mix.next(), 2_979_275_885_539_914_483);
@@ -289,7 +289,7 @@ mod tests {
 
     /// The exact bits: a change of any of these changes every saved result of a seed.
     #[test]
-    fn a_seed_gives_the_same_variates_everywhere() {
+    fn seed_gives_the_pinned_variates() {
         let mut stream = Stream::of(7, 3, Purpose::LOSS_UP);
         let bits = [
             stream.next(),
@@ -313,7 +313,7 @@ mod tests {
     ];
 
     #[test]
-    fn variates_have_their_moments() {
+    fn variates_have_the_expected_moments() {
         let mut stream = Stream::seeded(1);
         let n = 400_000;
         let (mut sum, mut squares, mut exponentials) = (0.0, 0.0, 0.0);
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn variates_drawn_together_are_those_drawn_one_by_one() {
+    fn variates_drawn_in_a_batch_equal_single_draws() {
         let (mut one, mut many) = (Stream::seeded(8), Stream::seeded(8));
         let mut variates = [0.0; 37];
         many.exponentials(&mut variates);
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn probabilities_reach_both_ends() {
+    fn probabilities_zero_and_one_are_exact() {
         let mut stream = Stream::seeded(2);
         let never = Probability::new(0.0).expect("0 is a probability");
         let always = Probability::new(1.0).expect("1 is a probability");

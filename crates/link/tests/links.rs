@@ -60,7 +60,7 @@ fn drain(link: &mut impl Link) -> Vec<(Ns, Unit)> {
 }
 
 #[test]
-fn the_null_link_hands_over_at_once_and_in_order() {
+fn null_link_delivers_at_once_and_in_order() {
     let mut link = Null::<Vec<u8>>::default();
     for byte in 0..3 {
         assert_eq!(link.offer(Ns(byte), Unit::new(1, vec![byte as u8])), Fate::Accepted);
@@ -97,7 +97,7 @@ fn a_million_packets_at_an_odd_rate_do_not_drift() {
 }
 
 #[test]
-fn a_late_caller_changes_no_logical_time() {
+fn late_polling_does_not_change_delivery_times() {
     let make = || Rate::new(rate(1e6), constant(Ns::from_ms(5)));
     let (mut prompt, mut late) = (make(), make());
     let mut seen = Vec::new();
@@ -131,7 +131,7 @@ fn a_full_queue_drops_from_the_tail_by_bytes_and_by_units() {
 }
 
 #[test]
-fn gilbert_elliott_has_its_closed_mean_and_burst_length() {
+fn gilbert_elliott_matches_computed_mean_and_burst_length() {
     let probability = |value| Probability::new(value).expect("a probability");
     let (worsens, recovers, good, bad) = (0.01, 0.2, 0.001, 0.5);
     let process = LossProcess::GilbertElliott {
@@ -162,7 +162,7 @@ fn gilbert_elliott_has_its_closed_mean_and_burst_length() {
 }
 
 #[test]
-fn order_is_kept_unless_reordering_is_asked_for() {
+fn order_is_kept_unless_reordering_is_enabled() {
     let jitter = Distribution::try_from(&DistributionSpec::Uniform { minimum_s: 0.01, maximum_s: 0.05 })
         .expect("valid");
     let order = |mut link: Delay| -> Vec<u32> {
@@ -192,7 +192,7 @@ fn order_is_kept_unless_reordering_is_asked_for() {
 }
 
 #[test]
-fn a_held_delay_is_the_same_for_all_units_meanwhile() {
+fn held_delay_is_the_same_during_its_interval() {
     let jitter = Distribution::try_from(&DistributionSpec::Exponential { minimum_s: 0.01, mean_s: 0.05 })
         .expect("valid");
     let mut link: Delay = Delay::new(jitter, stream(Purpose::DELAY_UP)).holding(Ns::from_ms(100));
@@ -208,7 +208,7 @@ fn a_held_delay_is_the_same_for_all_units_meanwhile() {
 }
 
 #[test]
-fn fragments_take_headers_and_join_to_the_same_bytes() {
+fn fragments_add_headers_and_join_to_the_same_bytes() {
     let inner = Rate::new(rate(8000.0), Null::<Vec<u8>>::default());
     let mut link = Mtu::new(1500, inner);
     let payload: Vec<u8> = (0..4000_u32).map(|number| number as u8).collect();
@@ -231,7 +231,7 @@ fn a_unit_with_a_lost_fragment_never_arrives_and_the_next_does() {
 }
 
 #[test]
-fn duplicates_of_fragments_and_units_arrive_as_they_are() {
+fn duplicated_fragments_and_units_are_delivered() {
     let always = Probability::new(1.0).expect("a probability");
     let mut link = Duplication::new(always, stream(Purpose::DUPLICATION_UP), Null::<Vec<u8>>::default());
     assert_eq!(link.offer(Ns::ZERO, Unit::new(3, vec![1, 2, 3])), Fate::Duplicated);
@@ -244,7 +244,7 @@ fn duplicates_of_fragments_and_units_arrive_as_they_are() {
 }
 
 #[test]
-fn both_directions_of_a_full_duplex_path_are_free_of_each_other() {
+fn full_duplex_directions_are_independent() {
     let mut path = path(&spec());
     for direction in [Direction::Up, Direction::Down] {
         assert_eq!(path.offer(direction, Ns::ZERO, sized(60)), Fate::Accepted);
@@ -256,7 +256,7 @@ fn both_directions_of_a_full_duplex_path_are_free_of_each_other() {
 }
 
 #[test]
-fn a_half_duplex_medium_is_shared_and_turns_around() {
+fn half_duplex_medium_is_shared_with_turnaround_time() {
     let mut path = path(&BearerSpec { half_duplex: true, turnaround_s: 0.01, ..spec() });
     for direction in [Direction::Up, Direction::Down, Direction::Down] {
         assert_eq!(path.offer(direction, Ns::ZERO, sized(60)), Fate::Accepted);
@@ -267,7 +267,7 @@ fn a_half_duplex_medium_is_shared_and_turns_around() {
 }
 
 #[test]
-fn a_radio_is_set_up_first_and_again_when_it_fell_idle() {
+fn radio_setup_is_repeated_after_idle() {
     let mut path = path(&BearerSpec { setup_s: 2.0, idle_after_s: Some(10.0), ..spec() });
     let mut sent = |direction, at: u64| {
         assert_eq!(path.offer(direction, Ns::from_ms(at), sized(60)), Fate::Accepted);
@@ -289,7 +289,7 @@ fn a_radio_is_set_up_first_and_again_when_it_fell_idle() {
 }
 
 #[test]
-fn rates_of_layer_three_take_no_time_for_the_links_own_bytes() {
+fn layer_three_rates_exclude_link_overhead_bytes() {
     let bearer = |count: &str| -> BearerSpec {
         serde_json::from_str(&format!(
             r#"{{"up_bits_per_s": 8000, "down_bits_per_s": 8000, "traversal_s": 0, "packet_overhead_bytes": 42,
@@ -329,7 +329,7 @@ fn impossible_bearers_are_refused_with_the_key() {
 
 #[cfg(feature = "openssl")]
 #[test]
-fn payloads_are_really_encrypted_and_arrive_in_the_clear() {
+fn payloads_are_encrypted_on_the_link_and_decrypted_on_arrival() {
     use shakedown_link::cipher::{Ccmp, FrameCipher, MacHeader, Wep};
     /// Records the frames on the air, and damages every third unit.
     struct Air {
@@ -375,7 +375,7 @@ proptest! {
     /// Units and bytes offered are units and bytes delivered, lost and held; nothing is sent faster than the rate; the
     /// same seed gives the same fates and times.
     #[test]
-    fn what_goes_in_comes_out_is_lost_or_is_held(
+    fn offered_units_are_delivered_lost_or_held(
         units in prop::collection::vec((0_u64..50_000_000, 20_u32..1500), 1..80),
         bits_per_s in 1_000.0..1e7,
         loss in 0.0..0.5,
@@ -439,7 +439,7 @@ fn carried(path: &mut Path<Vec<u8>>) -> (Vec<Fate>, Vec<(Ns, Direction, Unit)>) 
 
 proptest! {
     #[test]
-    fn a_path_that_is_renewed_is_a_new_one(
+    fn renewed_path_behaves_like_a_new_one(
         shares in prop::array::uniform3(0.0..0.3_f64), burst in 0_u32..2, sd_s in 0.0..0.2_f64, holds_s in 0.0..0.1_f64,
         half_duplex in any::<bool>(), reorders in any::<bool>(), setup_s in 0.0..0.5_f64, seeds in any::<[u64; 2]>()
     ) {

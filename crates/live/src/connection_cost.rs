@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_threads_clock_runs_with_its_work_alone() {
+    fn thread_clock_counts_only_its_cpu_time() {
         let idle = std::thread::Builder::new().name("idle".into());
         let (wake, asleep) = std::sync::mpsc::channel::<()>();
         let idle = idle.spawn(move || asleep.recv()).unwrap();
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     #[allow(clippy::float_cmp)] // exact in binary
-    fn slopes_and_intercepts_are_medians() {
+    fn slope_and_intercept_are_medians() {
         assert_eq!(line(&[(2.0, 11.0), (4.0, 12.0), (8.0, 14.0), (8.5, 99.0)]), (10.0, 0.5));
         assert_eq!(line(&[(2.0, 11.0), (2.5, 12.0)]), (11.5, 0.0));
         assert_eq!(line(&[(2.0, 9.0), (8.0, 3.0)]), (6.0, 0.0));

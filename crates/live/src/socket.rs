@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_in_use_is_refused_however_many_workers_want_it() {
+    fn address_in_use_is_refused_for_any_number_of_workers() {
         let taken = bind_tcp(ANY.parse().unwrap(), 2).unwrap();
         let address = taken[0].local_addr().unwrap();
         for count in [1, 2] {

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lay_in_a_socket_waited() {
+    fn time_in_the_socket_buffer_counts_as_wait() {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         enable(&socket).unwrap();
         let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn accepted_sockets_keep_times_as_the_listening_one() {
+    fn accepted_sockets_inherit_timestamping() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         enable(&listener).unwrap();
         let mut sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_arrives_first_has_its_time_too() {
+    fn first_received_data_has_a_timestamp() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let connected = || {
             let sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();

@@ -57,7 +57,7 @@ fn meets(name: &str, stack: Option<&str>) {
 }
 
 #[test]
-fn tls_of_every_version_and_mode() {
+fn tls_is_served_in_every_version_and_mode() {
     for name in [
         "ssl3/rsa/rsa1024/server",
         "tls1.0/dhe_dss+dh1024/dsa1024/mutual",
@@ -77,7 +77,7 @@ fn tls_of_every_version_and_mode() {
 }
 
 #[test]
-fn tls_on_rustls() {
+fn tls_is_served_by_rustls() {
     for name in [
         "tls1.3/x25519/p256/mutual",
         "tls1.3/x25519/p256/server/resumed",
@@ -89,7 +89,7 @@ fn tls_on_rustls() {
 }
 
 #[test]
-fn wtls_of_every_kind() {
+fn wtls_is_served_with_every_key_exchange() {
     for name in [
         "wtls/rsa/rsa1024/server",
         "wtls/rsa_anon/rsa1024",
@@ -117,7 +117,7 @@ fn workers_share_a_port() {
 }
 
 #[test]
-fn a_payload_can_come_without_a_request() {
+fn payload_is_sent_without_a_request_if_configured() {
     let payload = PayloadWhen::Handshake;
     let config =
         Config { payload_bytes: 2_500, payload_when: payload, ..config("wtls/ecdh_ecdsa/163k/server") };
@@ -147,7 +147,7 @@ fn unread_bytes(address: SocketAddr) -> u64 {
 }
 
 #[test]
-fn half_open_wtls_clients_keep_nobody_out() {
+fn half_open_wtls_clients_do_not_block_others() {
     let name = "wtls/ecdh_ecdsa/163k/server";
     let config = Config { max_handshakes: 500, payload_bytes: 1, ..config(name) };
     let server = start(config);
@@ -174,7 +174,7 @@ fn half_open_wtls_clients_keep_nobody_out() {
 }
 
 #[test]
-fn a_wtls_handshake_that_goes_no_further_times_out() {
+fn stalled_wtls_handshake_times_out() {
     let name = "wtls/ecdh_ecdsa/163k/server";
     let server = start(Config { handshake_timeout: Duration::from_millis(50), ..config(name) });
     let client = Client::new(&suite(name), &Settings::default());
@@ -186,7 +186,7 @@ fn a_wtls_handshake_that_goes_no_further_times_out() {
 }
 
 #[test]
-fn garbage_over_udp_is_survived() {
+fn server_survives_garbage_over_udp() {
     let name = "wtls/ecdh_ecdsa/163k/server";
     let server = start(Config { payload_bytes: 1, ..config(name) });
     let client = Client::new(&suite(name), &Settings::default());

@@ -246,7 +246,7 @@ mod tests {
     static ALLOCATOR: Counting = Counting;
 
     #[test]
-    fn what_is_held_is_counted_on_its_account() {
+    fn allocations_are_counted_on_their_account() {
         count(|| {
             let client = on(Account::Client, || Vec::<u8>::with_capacity(1000));
             let mut server = on(Account::Server, || Vec::<u8>::with_capacity(10));
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_ends_counting_and_gives_the_account_back() {
+    fn panic_ends_counting_and_restores_the_account() {
         let caught = std::panic::catch_unwind(|| count(|| on(Account::Client, || panic!("planted"))));
         assert!(caught.is_err());
         assert!(!COUNTING.get() && BOOK.with_borrow(Option::is_none));

@@ -50,7 +50,7 @@ fn run(connections: &mut [([Connection; 2], Transcript)]) -> Tally {
 }
 
 #[test]
-fn interleaved_connections_record_what_single_ones_do() {
+fn interleaved_connections_record_the_same_as_single_ones() {
     let library = Library::timed().expect("a library");
     // RSA signatures are of one length, so bytes can be compared.
     let contexts = Contexts::new(library, Suite::Ecdhe12(Key::Rsa(1024)));
@@ -66,7 +66,7 @@ fn interleaved_connections_record_what_single_ones_do() {
 
 /// Connections move between threads between two calls.
 #[test]
-fn connections_that_change_threads_lose_nothing() {
+fn connections_that_change_threads_lose_no_records() {
     let library = Library::timed().expect("a library");
     let contexts = Contexts::new(library, Suite::Ecdhe12(Key::Rsa(1024)));
     run(&mut [(contexts.pair(), Transcript::default())]);
@@ -116,7 +116,7 @@ fn connections_that_change_threads_lose_nothing() {
 
 /// 2,000 key agreements are initialised before the first is completed.
 #[test]
-fn two_thousand_contexts_are_each_remembered() {
+fn two_thousand_open_contexts_are_all_recorded() {
     const CONTEXTS: u64 = 2000;
     let library = Library::timed().expect("a library");
     let keys = [generate(library, c"X25519"), generate(library, c"X25519")];

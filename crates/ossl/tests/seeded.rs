@@ -53,7 +53,7 @@ fn the_same_seed_gives_the_same_bytes() {
 /// The bytes are the same in the bare and the timed library: the measurement draws no random numbers. With RSA this is
 /// true up to the first private operation.
 #[test]
-fn the_bare_library_follows_the_seed_alike() {
+fn bare_and_timed_library_give_the_same_seeded_bytes() {
     for suite in SUITES {
         let identity = identity(suite);
         // New keys each time, so that their history is the same.
@@ -69,7 +69,7 @@ fn the_bare_library_follows_the_seed_alike() {
 }
 
 #[test]
-fn without_a_source_no_two_handshakes_are_alike() {
+fn without_a_seeded_source_handshakes_differ() {
     let contexts = Contexts::new(Library::timed().expect("a library"), Suite::Psk13);
     assert!(contexts.handshake() != contexts.handshake());
     // The same while another thread has a source, and afterwards.
@@ -85,7 +85,7 @@ fn without_a_source_no_two_handshakes_are_alike() {
 }
 
 #[test]
-fn a_source_is_current_for_the_length_of_a_call() {
+fn seeded_source_is_active_only_during_its_call() {
     let take = || {
         let mut bytes = [0; 32];
         random::fill(&mut bytes).expect("bytes");
@@ -113,7 +113,7 @@ fn a_source_is_current_for_the_length_of_a_call() {
 
 /// The stream is ChaCha20 (RFC 8439) as in OpenSSL's cipher, with 16 zero bytes as counter and nonce.
 #[test]
-fn the_stream_is_chacha20s() {
+fn seeded_stream_matches_chacha20() {
     let (seed, number): (u64, u64) = (0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908);
     let mut key = [0; 32];
     key[..8].copy_from_slice(&seed.to_le_bytes());

@@ -45,7 +45,7 @@ mod tests {
     use std::rc::Rc;
 
     #[test]
-    fn the_watch_is_asked_within_a_key_and_between_keys() {
+    fn callback_is_called_within_and_between_key_generations() {
         let asked = Rc::new(Cell::new(0));
         let counted = Rc::clone(&asked);
         let rsa = KeyType::Rsa { bits: 2048, exponent_3: false };
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_given_up_in_its_middle() {
+    fn key_generation_is_cancelled_midway() {
         let left = Cell::new(3);
         let mut seen = Vec::new();
         cancellable(
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn the_watch_before_is_back_afterwards() {
+    fn outer_callback_is_restored_afterwards() {
         cancellable(
             || ControlFlow::Break(()),
             || {

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dates_are_read_and_printed() {
+    fn dates_are_parsed_and_printed() {
         assert_eq!(parse("1970-01-01"), Some(0));
         assert_eq!(parse("2000-02-29"), Some(951_782_400));
         assert_eq!(parse("2049-12-31"), Some(2_524_521_600));

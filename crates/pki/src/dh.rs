@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn openssl_does_not_recognise_the_primes() {
+    fn primes_are_not_the_standard_ones() {
         let known = [
             BigNum::get_rfc2409_prime_768().unwrap(),
             BigNum::get_rfc2409_prime_1024().unwrap(),
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn other_sizes_are_none() {
+    fn unsupported_sizes_have_no_group() {
         assert!(group(768).is_none() && group(0).is_none());
     }
 }

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_taken_stays() {
+    fn existing_file_is_not_replaced() {
         let folder = tempfile::tempdir().expect("folder");
         let path = folder.path().join("name");
         let draft = draft(folder.path());
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn replacing_leaves_one_file_with_the_mode_asked_for() {
+    fn replacing_leaves_one_file_with_the_requested_mode() {
         let folder = tempfile::tempdir().expect("folder");
         let path = folder.path().join("name");
         let draft = draft(folder.path());
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn only_drafts_that_nothing_locks_are_left_over() {
+    fn only_unlocked_drafts_are_removed() {
         let folder = tempfile::tempdir().expect("folder");
         for name in [".new-abc123", ".new-notours", ".new-", "key.pem"] {
             std::fs::write(folder.path().join(name), "key").expect("written");
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_stays() {
+    fn special_files_are_not_replaced() {
         let folder = tempfile::tempdir().expect("folder");
         let socket = folder.path().join("socket");
         let _listener = std::os::unix::net::UnixListener::bind(&socket).expect("bound");

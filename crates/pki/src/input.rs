@@ -60,7 +60,7 @@ mod tests {
     use std::ops::ControlFlow;
 
     #[test]
-    fn a_pipe_is_read_to_its_end_whenever_its_writer_comes() {
+    fn pipe_is_read_to_its_end_with_a_late_writer() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("pipe");
         mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_that_nobody_writes_to_is_given_up_where_it_is_not_wanted() {
+    fn waiting_for_a_pipe_without_writer_is_cancelled() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("pipe");
         mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_longer_than_it_may_be_is_not_returned() {
+    fn file_longer_than_the_limit_is_not_returned() {
         assert_eq!(read(Path::new("/dev/zero"), 10).unwrap(), None);
         assert_eq!(read(Path::new("/dev/null"), 10).unwrap(), Some(Vec::new()));
         assert!(read(Path::new("/dev"), 10).is_err());

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn every_key_is_made_recognised_and_carried_as_pkcs8() {
+    fn every_key_type_is_generated_and_survives_pkcs8() {
         for wanted in every_key() {
             let key = generate(wanted).unwrap();
             assert_eq!(key_type(&key), Some(wanted));
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn dsa_keys_keep_the_sizes_of_the_standard() {
+    fn dsa_keys_have_the_standard_sizes() {
         for (bits, subgroup_bits) in [(512, 160), (1024, 160), (2048, 256)] {
             let key = generate(KeyType::Dsa(bits)).unwrap().dsa().unwrap();
             let mut context = BigNumContext::new().unwrap();
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_without_a_name_are_not_recognised() {
+    fn unsupported_key_types_are_not_recognised() {
         assert_eq!(key_type(&PKey::from_rsa(Rsa::generate(1048).unwrap()).unwrap()), None);
         let odd = Rsa::generate_with_e(1024, &BigNum::from_u32(17).unwrap()).unwrap();
         assert_eq!(key_type(&PKey::from_rsa(odd).unwrap()), None);

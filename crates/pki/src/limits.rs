@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_quoted_is_one_line_of_bounded_length() {
+    fn quoted_text_is_one_line_of_limited_length() {
         assert_eq!(quoted("a\nb\u{1b}[31m — ü"), "a\\nb\\u{1b}[31m — ü");
         let long = quoted(&"9".repeat(5000));
         assert_eq!(long.chars().count(), MAX_QUOTED + 1);

@@ -91,7 +91,7 @@ mod tests {
     use shakedown_trace::suite::KeyType;
 
     #[test]
-    fn likeliest_length_is_what_signing_gives_most_often() {
+    fn likeliest_length_is_the_most_frequent_signature_length() {
         for name in ["p256", "p384", "p521", "sect163k1", "sect233k1", "secp160r1", "dsa1024"] {
             let key = keys::generate(KeyType::from_name(name).unwrap()).unwrap();
             let mut counts = std::collections::BTreeMap::<usize, u32>::new();
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn rsa_512_takes_sha_256_and_nothing_longer() {
+    fn rsa_512_fits_sha_256_and_nothing_longer() {
         assert!(Digest::Sha256.fits_rsa(64));
         assert!(!Digest::Sha384.fits_rsa(64));
         assert!(Digest::Sha512.fits_rsa(96));

@@ -57,7 +57,7 @@ proptest! {
 }
 
 #[test]
-fn a_certificate_cut_anywhere_is_refused() {
+fn truncated_certificate_is_refused() {
     for length in 0..CERTIFICATE.len() {
         let result = CredentialFile::read(&CERTIFICATE[..length], Path::new("x"), None);
         assert!(result.is_err(), "{length} bytes of {} were read", CERTIFICATE.len());
@@ -73,7 +73,7 @@ fn endless_files_and_folders_are_refused() {
 }
 
 #[test]
-fn names_cannot_write_on_the_terminal() {
+fn control_characters_in_names_are_escaped() {
     let profile = Profile::default();
     let overrides = shakedown_pki::issue::Overrides {
         common_name: Some("a\u{1b}[31mred\n".into()),
@@ -92,7 +92,7 @@ fn in_one_line(message: &str, wanted: &str) {
 }
 
 #[test]
-fn profiles_that_are_too_much_are_refused_in_one_line() {
+fn oversized_profiles_are_refused_in_one_line() {
     let lab = include_str!("../profiles/lab.toml");
     let load = |path: &Path| Profile::load(path).unwrap_err().to_string();
     in_one_line(&load(Path::new("/dev/zero")), "/dev/zero: larger than 1024 KiB");
@@ -121,7 +121,7 @@ fn profiles_that_are_too_much_are_refused_in_one_line() {
 }
 
 #[test]
-fn files_of_very_many_blocks_are_refused_soon() {
+fn files_with_very_many_blocks_are_refused_quickly() {
     let read =
         |bytes: &[u8]| CredentialFile::read(bytes, Path::new("x"), None).err().map(|error| error.to_string());
     // 600,000 blocks without an end: scanning the rest of the text for each would read terabytes.
@@ -134,7 +134,7 @@ fn files_of_very_many_blocks_are_refused_soon() {
 }
 
 #[test]
-fn a_block_that_never_ends_is_told_with_its_line() {
+fn unterminated_block_is_reported_with_its_line() {
     let text = format!(
         "first\n\n-----BEGIN CERTIFICATE-----\nAAAA\n{}",
         String::from_utf8_lossy(&pem(&CERTIFICATE))
@@ -173,7 +173,7 @@ fn times_beyond_the_calendar_are_refused_in_one_line() {
 
 /// A cached file is regenerated if it was replaced by an endless device or a key of megabytes.
 #[test]
-fn a_cached_file_without_end_is_made_again() {
+fn endless_cached_file_is_regenerated() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path());
     let keys = kinds("p256@p256");

@@ -35,7 +35,7 @@ fn lay_out(folder: &Path, identity: &Identity) {
 }
 
 #[test]
-fn the_systems_openssl_accepts_every_kind_of_chain() {
+fn system_openssl_accepts_every_kind_of_chain() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(&folder.path().join("cache"));
     for (names, side, purpose, name) in [
@@ -68,7 +68,7 @@ fn the_systems_openssl_accepts_every_kind_of_chain() {
 }
 
 #[test]
-fn post_quantum_chains_hold_by_our_own_openssl() {
+fn bundled_openssl_verifies_post_quantum_chains() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path());
     let identity =
@@ -84,7 +84,7 @@ fn post_quantum_chains_hold_by_our_own_openssl() {
 }
 
 #[test]
-fn sides_places_and_profiles_have_keys_and_certificates_of_their_own() {
+fn sides_places_and_profiles_have_separate_keys_and_certificates() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path());
     let profile = Profile::default();
@@ -105,7 +105,7 @@ fn sides_places_and_profiles_have_keys_and_certificates_of_their_own() {
 }
 
 #[test]
-fn certificates_of_the_same_description_take_the_same_bytes_wherever_they_are_made() {
+fn equal_descriptions_give_certificates_of_equal_length() {
     for names in ["p256@p256", "dsa1024@dsa1024", "rsa1024@rsa1024", "p521@sect163k1", "ed25519@ed25519"] {
         let lengths = [(); 4].map(|()| {
             let folder = tempfile::tempdir().unwrap();
@@ -118,7 +118,7 @@ fn certificates_of_the_same_description_take_the_same_bytes_wherever_they_are_ma
 }
 
 #[test]
-fn damaged_files_are_made_again_and_reported() {
+fn damaged_files_are_regenerated_and_reported() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path());
     let chain = keys("p256@p256");
@@ -157,7 +157,7 @@ fn damaged_files_are_made_again_and_reported() {
 }
 
 #[test]
-fn a_whole_file_in_another_files_place_is_not_trusted() {
+fn valid_file_under_a_wrong_name_is_not_trusted() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path());
     store.temporary_key(KeyType::Ed25519).unwrap();
@@ -173,7 +173,7 @@ fn a_whole_file_in_another_files_place_is_not_trusted() {
 }
 
 #[test]
-fn several_at_once_end_with_the_same_identity() {
+fn concurrent_stores_return_the_same_identity() {
     let folder = tempfile::tempdir().unwrap();
     let identities: Vec<_> = std::thread::scope(|scope| {
         let make = || {
@@ -187,7 +187,7 @@ fn several_at_once_end_with_the_same_identity() {
 }
 
 #[test]
-fn private_keys_are_for_their_owner_only() {
+fn private_keys_are_readable_only_by_their_owner() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("cache");
@@ -199,7 +199,7 @@ fn private_keys_are_for_their_owner_only() {
 }
 
 #[test]
-fn what_is_impossible_is_said() {
+fn impossible_requests_have_their_error() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path());
     let profile = Profile::default();

@@ -31,7 +31,7 @@ fn described(folder: &Path, style: &str, host: &str) -> Description {
 }
 
 #[test]
-fn every_style_is_accepted_by_the_systems_openssl_and_by_our_own_validation() {
+fn every_style_passes_system_openssl_and_our_validation() {
     for (style, host) in STYLES {
         let folder = tempfile::tempdir().unwrap();
         let description = described(folder.path(), style, host);
@@ -62,7 +62,7 @@ fn every_style_is_accepted_by_the_systems_openssl_and_by_our_own_validation() {
 }
 
 #[test]
-fn parts_sum_to_the_whole_and_extensions_are_those_that_openssl_prints() {
+fn parts_add_up_and_extensions_match_openssl() {
     for (style, host) in STYLES {
         let folder = tempfile::tempdir().unwrap();
         let description = described(folder.path(), style, host);
@@ -86,7 +86,7 @@ fn parts_sum_to_the_whole_and_extensions_are_those_that_openssl_prints() {
 }
 
 #[test]
-fn each_style_is_what_it_stands_for() {
+fn each_style_has_its_documented_features() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let timestamps = |description: &Description| {
@@ -142,7 +142,7 @@ fn a_cross_signed_root_is_trusted_by_old_and_new_peers() {
 }
 
 #[test]
-fn the_store_keeps_styles_apart() {
+fn store_caches_each_style_separately() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path());
     let keys = kinds("p256@p256@p256");

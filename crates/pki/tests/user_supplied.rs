@@ -41,7 +41,7 @@ fn reasons(description: &Description) -> Vec<Reason> {
 }
 
 #[test]
-fn every_form_gives_the_same_identity() {
+fn every_file_format_gives_the_same_identity() {
     let laid = Laid::out("p256@rsa1024@rsa2048");
     let root = laid.file("root.pem", pem(&laid.issued[2].certificate));
     let sent = laid.file("sent.pem", pems(&laid.issued[..2]));
@@ -85,7 +85,7 @@ fn every_form_gives_the_same_identity() {
 }
 
 #[test]
-fn archives_of_the_systems_openssl_are_read_old_ciphers_too() {
+fn archives_of_system_openssl_are_read_including_legacy_ciphers() {
     let laid = Laid::out("rsa1024@rsa1024@rsa1024");
     laid.key();
     laid.file("leaf.pem", pem(&laid.issued[0].certificate));
@@ -102,7 +102,7 @@ fn archives_of_the_systems_openssl_are_read_old_ciphers_too() {
 }
 
 #[test]
-fn a_lone_self_signed_certificate_is_its_own_root() {
+fn single_self_signed_certificate_is_its_own_root() {
     let folder = tempfile::tempdir().unwrap();
     let arguments = [
         "req",
@@ -133,7 +133,7 @@ fn a_lone_self_signed_certificate_is_its_own_root() {
 }
 
 #[test]
-fn the_wrong_order_is_said_with_the_right_one() {
+fn wrong_chain_order_is_reported_with_the_right_one() {
     let laid = Laid::out("p256@p256@p256");
     let wrong = laid.file("wrong.pem", pems(laid.issued.iter().rev()));
     let error = laid.load(&wrong, None).unwrap_err();
@@ -148,7 +148,7 @@ fn the_wrong_order_is_said_with_the_right_one() {
 }
 
 #[test]
-fn each_thing_that_is_wrong_has_its_own_error() {
+fn each_invalid_input_has_its_own_error() {
     let laid = Laid::out("p256@p256@p256");
     let other = Laid::out("rsa1024@p256@p256");
     let whole = laid.file("whole.pem", pems(&laid.issued));
@@ -233,7 +233,7 @@ fn each_thing_that_is_wrong_has_its_own_error() {
 }
 
 #[test]
-fn passwords_are_asked_for_and_checked() {
+fn missing_and_wrong_passwords_are_refused() {
     let laid = Laid::out("p256@p256");
     let archive = laid.file("all.p12", issue::pkcs12(&laid.issued, "secret").unwrap());
     let load = |password| UserIdentity::load(&archive, None, None, password, NOW);
@@ -252,7 +252,7 @@ fn passwords_are_asked_for_and_checked() {
 }
 
 #[test]
-fn keys_that_no_suite_has_are_refused_by_name() {
+fn unsupported_keys_are_refused_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let arguments = [
         "req",
@@ -280,7 +280,7 @@ fn keys_that_no_suite_has_are_refused_by_name() {
 }
 
 #[test]
-fn what_a_peer_would_refuse_is_found() {
+fn certificate_problems_for_a_peer_are_found() {
     let laid = Laid::out("rsa1024@p256@p256");
     let whole = laid.file("whole.pem", pems(&laid.issued));
     let findings = |chain: &Path, key: Option<&Path>, ca: Option<&Path>, criteria: &Criteria| {
@@ -366,7 +366,7 @@ fn flaws_of_profiles_are_found() {
 }
 
 #[test]
-fn one_certificate_is_issued_under_an_issuer_that_already_is() {
+fn certificate_is_issued_under_an_existing_issuer() {
     let laid = Laid::out("p256@rsa2048");
     let issuer = openssl::x509::X509::from_der(&laid.issued[1].certificate).unwrap();
     let issuer_key = keys::from_pkcs8(&laid.issued[1].key).unwrap();

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn options_and_words() {
+    fn options_and_words_are_parsed() {
         let words =
             ["sign", "--seconds=0.25s", "-o", "out/my-board.toml", "rsa", "--date", "2026-02-28", "-q"];
         let read = of(&words).unwrap();
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn wrong_arguments_are_named() {
         for (words, named) in [
             (&["--frobnicate"][..], "--frobnicate"),
             (&["--seconds", "nan"][..], "'nan'"),

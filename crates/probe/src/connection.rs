@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     #[allow(clippy::float_cmp)] // exact in binary
-    fn the_usual_of_four_values_is_the_second() {
+    fn usual_value_of_four_is_the_second_smallest() {
         assert_eq!(usual(vec![9.0, 1.0, 2.0, 3.0]), 2.0);
     }
 }

@@ -94,7 +94,7 @@ fn s_client(address: &str, ca: &str) -> String {
 }
 
 #[test]
-fn openssl_is_served() {
+fn openssl_client_is_served() {
     let folder = Folder::new("probe-serve");
     let ca = folder.join("ca.pem");
     let (server, address) = serve(&[SUITE, "--cache", &folder.join("keys"), "--ca-out", &ca]);
@@ -109,7 +109,7 @@ fn openssl_is_served() {
 }
 
 #[test]
-fn openssl_is_loaded() {
+fn openssl_server_is_loaded() {
     let folder = Folder::new("probe-load");
     let (key, chain) = (folder.join("key.pem"), folder.join("chain.pem"));
     let made = Command::new("openssl")
@@ -157,7 +157,7 @@ fn openssl_is_loaded() {
 }
 
 #[test]
-fn it_loads_itself_with_clients_that_present_certificates() {
+fn probe_loads_its_own_server_with_client_certificates() {
     let folder = Folder::new("probe-both");
     let suite = "tls1.2/ecdhe_ecdsa+p256/p256/mutual";
     let keys = folder.join("keys");
@@ -173,7 +173,7 @@ fn it_loads_itself_with_clients_that_present_certificates() {
 }
 
 #[test]
-fn wrong_input_is_one_line() {
+fn wrong_input_is_reported_in_one_line() {
     for (words, named) in [
         (&["load"][..], "TARGET"),
         (&["load", "127.0.0.1:1", "tls9/x"][..], "tls9"),

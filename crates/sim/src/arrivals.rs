@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn bursts_come_together() {
+    fn clients_of_a_burst_arrive_together() {
         let times = times(&ArrivalSpec::Bursts { per_s: 1.0, size: 5 }, 20);
         for burst in times.chunks(5) {
             assert!(burst.iter().all(|time| *time == burst[0]));
@@ -177,7 +177,7 @@ mod tests {
 
     /// Counts in each part of a curve have a Poisson distribution, with the area below it as their mean.
     #[test]
-    fn a_curve_brings_as_many_as_the_area_below_it() {
+    fn rate_curve_arrivals_match_the_area_below_it() {
         let points = vec![(0.0, 0.0), (10.0, 400.0), (20.0, 400.0), (21.0, 0.0), (30.0, 0.0), (40.0, 100.0)];
         let areas = [2000.0, 4000.0, 200.0, 0.0, 500.0];
         let mut squares = 0.0;

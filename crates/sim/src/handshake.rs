@@ -462,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_buffer_is_written_and_what_is_left_of_a_longer_record_at_once() {
+    fn full_buffer_is_written_and_the_rest_of_a_long_record_at_once() {
         let writes = |messages: &[u32], buffer| {
             let mut found = Vec::new();
             let all = messages.iter().flat_map(|bytes| records(*bytes));
@@ -481,7 +481,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_is_ready_after_its_last_message_and_the_servers_finished() {
+    fn client_is_ready_after_its_last_message_and_server_finished() {
         use Sender::{Client, Server};
         let hello = message(Client, "ClientHello", 300, 1, 1);
         let flight = message(Server, "ServerHello", 100, 2, 1);
@@ -508,7 +508,7 @@ mod tests {
     }
 
     #[test]
-    fn datagrams_keep_what_shared_one_and_cut_what_is_too_long() {
+    fn datagrams_keep_grouping_and_split_oversized_messages() {
         use Sender::{Client, Server};
         let messages = vec![
             message(Client, "ClientHello", 200, 1, 1),

@@ -362,7 +362,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn every_value_lies_in_its_bucket_and_buckets_touch() {
+    fn every_value_is_in_its_bucket_and_buckets_are_contiguous() {
         for value in
             (0..5000).chain((0..48).flat_map(|bits| [(1_u64 << bits) - 1, 1 << bits, (1 << bits) + 1]))
         {
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_need_values_beyond_them() {
+    fn percentiles_need_enough_values() {
         for (n, kept) in [
             (9, [false; 3]),
             (10, [true, false, false]),

@@ -87,7 +87,7 @@ mod tests {
 
     /// Two tokens per second, three at first: three connections at 0 s, none at 0.4 s (0.8 tokens), one at 0.5 s.
     #[test]
-    fn tokens_come_at_their_rate_up_to_a_full_bucket() {
+    fn tokens_are_added_at_their_rate_up_to_a_full_bucket() {
         let spec = AdmissionSpec { per_s: 2.0, burst: 3, refusal: Refusal::Reset };
         let mut bucket = Bucket::new(&spec);
         let mut takes = |ms| bucket.takes(Ns::from_ms(ms));

@@ -310,7 +310,7 @@ mod tests {
     proptest! {
         /// Compares the queue with an ordered map, for random sequences of `set`, `clear` and `pop`.
         #[test]
-        fn the_next_is_always_the_least(
+        fn pop_always_returns_the_earliest_event(
             crowd in 0_u32..2000,
             steps in prop::collection::vec((0_u32..300, 0_u32..8, 0_u64..64, 0_u32..48), 1..3000)
         ) {
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn ties_are_broken_by_entity_and_not_by_order_of_setting() {
+    fn ties_are_broken_by_entity_and_not_by_insertion_order() {
         let drain = |order: &[u32]| {
             let mut queue = EventQueue::new();
             for entity in order {
@@ -372,7 +372,7 @@ mod tests {
 
     /// Entries of timers that are moved repeatedly do not accumulate.
     #[test]
-    fn what_is_held_stays_in_proportion_to_what_is_live() {
+    fn queue_size_stays_proportional_to_live_events() {
         let mut queue = EventQueue::new();
         for round in 0..100_000_u64 {
             queue.set((round % 10) as u32, Ns(1_000_000_000 + round));

@@ -257,7 +257,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_are_spread_over_their_intervals() {
+    fn spans_are_distributed_over_their_intervals() {
         let mut series = Series::new(Ns(10), 1);
         series.hold((Ns(5), Ns(25)), 2, 0);
         let busy: Vec<u64> = series.intervals.iter().map(|interval| interval.busy.0).collect();

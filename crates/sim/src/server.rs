@@ -256,7 +256,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn jobs_that_share_are_slowed_by_each_other() {
+    fn jobs_that_share_a_worker_slow_each_other() {
         let spec = ServerSpec { discipline: Discipline::Ps, ..ServerSpec::default() };
         let mut server = Server::new(&spec);
         // 10 ns of work at 0, 4 at 2: the first has 8 left, both go at half speed, the second is done at 10, the first
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn no_job_has_more_than_one_worker() {
+    fn job_uses_at_most_one_worker() {
         let spec = ServerSpec { discipline: Discipline::Ps, workers: 2, ..ServerSpec::default() };
         let mut server = Server::new(&spec);
         server.share(Ns(0), 0, Ns(10));

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn mser_cuts_a_start_that_is_unlike_the_rest() {
+    fn mser_removes_the_initial_transient() {
         // 1,000 of 20,000 values rise from 0 to 1 s; to all, 0 to 0.2 s are added, in no order.
         let values: Vec<u64> = (0..20_000_u64)
             .map(|n| n.min(1000) * 1_000_000 + n.wrapping_mul(0x9e37_79b9_7f4a_7c15) % 200_000_000)
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn batches_are_joined_and_none_is_lost() {
+    fn batches_are_merged_without_loss() {
         let values = vec![3_000; 5 * MAX_BATCHES * 3];
         let kept = trend(&values);
         assert_eq!((kept.batch, kept.sums_us.len()), (20, 5 * MAX_BATCHES * 3 / 20));

@@ -33,7 +33,7 @@ fn m_d_1_k(load: f64, room: usize) -> (f64, f64) {
 /// A bucket whose token rate is the service rate admits the same clients as a queue with N places: their number and
 /// their waits are those of M/D/1/N.
 #[test]
-fn a_bucket_lets_in_as_many_as_a_queue_with_as_many_places() {
+fn bucket_admits_as_many_as_an_md1n_queue() {
     let token_s = 0.01;
     for (load, burst) in [(0.8, 1), (0.8, 5), (1.5, 5)] {
         let arrivals = ArrivalSpec::Poisson { per_s: load / token_s };
@@ -85,7 +85,7 @@ fn added_bytes(found: &Outcome) -> (u64, u64) {
 /// SYNs of 60 bytes at 0.1, 1.3 and 2.5 s find no token, and are answered by 40 bytes; between two of them are a round
 /// trip and a pause of 1 s. The fourth, at 3.7 s, is admitted.
 #[test]
-fn a_reset_ends_an_attempt_after_a_round_trip() {
+fn reset_ends_the_attempt_after_one_round_trip() {
     let found = run(two_at_once(Refusal::Reset));
     let (first, last) = ready_s(&found);
     assert!((last - first - 3.6).abs() < 1e-6, "{first} and {last}");
@@ -106,7 +106,7 @@ fn a_reset_ends_an_attempt_after_a_round_trip() {
 /// SYN, 0.1 s back, 0.1 s to the server, 2 × 0.05 s there, 0.1 s back, a pause of 1 s. Tokens are requested at 0.3, 1.8
 /// and, as the server is idle at the second attempt, 3.25 s.
 #[test]
-fn an_alert_costs_a_round_trip_more_bytes_and_the_servers_time() {
+fn alert_costs_a_round_trip_bytes_and_server_time() {
     let found = run(two_at_once(Refusal::Alert));
     assert_eq!(found.attempt_failures[&Cause::Refused], 2);
     let (first, last) = ready_s(&found);
@@ -121,7 +121,7 @@ fn an_alert_costs_a_round_trip_more_bytes_and_the_servers_time() {
 
 /// Without an answer, the client's timer repeats the SYN after 1, 2 and 3 s; the third repetition finds a token.
 #[test]
-fn silence_leaves_the_client_to_its_timer() {
+fn silent_refusal_is_ended_by_the_client_timer() {
     let found = run(two_at_once(Refusal::Silence));
     assert!(found.attempt_failures.is_empty());
     let (first, last) = ready_s(&found);
@@ -131,7 +131,7 @@ fn silence_leaves_the_client_to_its_timer() {
 }
 
 #[test]
-fn a_load_that_is_let_in_is_the_load_and_resets_need_tcp() {
+fn offered_load_counts_admitted_clients_and_alerts_need_tcp() {
     let arrivals = ArrivalSpec::Poisson { per_s: 1000.0 };
     let mut fleet = scenario(vec![class(service(constant(0.01)), instant())], 1000, arrivals);
     let admission = AdmissionSpec { per_s: 50.0, burst: 1, refusal: Refusal::Silence };

@@ -69,7 +69,7 @@ fn cell_with(
 /// near, and 95th percentiles within 10 %. Segments are lost independently here; in the measurements, those of hellos
 /// with several segments were not: see the next test.
 #[test]
-fn cells_of_the_bad_path_are_met() {
+fn bad_path_cells_match_the_measurements() {
     let p256 = || tls13(290, 123, 600, 80);
     let kyber = || tls13(1030, 860, 600, 80);
     let frodo = || tls13(9850, 9810, 600, 80);
@@ -286,7 +286,7 @@ fn by_chance() -> f64 {
 /// Of 336 times, 280 with loss, one or two differ by chance. With Linux's three duplicates for the client a dozen more
 /// differ, all in cells in which it sends several segments.
 #[test]
-fn all_shares_are_met() {
+fn all_shares_match_the_measurements() {
     let deviations = deviations_with(CLIENT_REORDERING);
     let wrong: Vec<_> =
         deviations.iter().filter(|one| !one.excused).map(|one| one.description.as_str()).collect();
@@ -386,7 +386,7 @@ impl Hosts {
 /// window of 24 segments, the client's of 10. The lengths are not published: they are determined from the time at 1
 /// Mbit/s and 35 ms, and must then give the times of the eight other cells.
 #[test]
-fn the_start_window_grid_follows_from_one_of_its_cells() {
+fn initial_window_grid_follows_from_one_cell() {
     let cells =
         [(35.0, [456.3, 145.5, 144.5]), (50.0, [500.9, 206.3, 206.1]), (150.0, [876.8, 612.8, 616.7])];
     let windows = [10, 24];

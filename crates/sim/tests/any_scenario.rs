@@ -174,7 +174,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_scenario_runs_to_its_end(spec in prop_oneof![scenario(), scenario_with_records()]) {
+    fn any_scenario_completes(spec in prop_oneof![scenario(), scenario_with_records()]) {
         let first = match outcome(&spec) {
             Ok(first) => first,
             Err(error) => {
@@ -198,7 +198,7 @@ proptest! {
 /// figures were meant to change.
 #[test]
 #[ignore = "prints digests, to be compared between versions"]
-fn digests_of_many_scenarios() {
+fn print_digests_of_many_scenarios() {
     use proptest::strategy::ValueTree;
     use proptest::test_runner::TestRunner;
     let mut runner = TestRunner::deterministic();
@@ -218,7 +218,7 @@ fn digests_of_many_scenarios() {
 
 /// All clients at once over a network with varying delays: far more events are near than the queue keeps sorted.
 #[test]
-fn a_storm_all_at_once_over_spread_delays_keeps_time_in_order() {
+fn simultaneous_storm_over_varying_delays_keeps_event_order() {
     for within_s in [0.0, 0.001] {
         let delay = json!({"kind": "lognormal", "minimum_s": 0.02765, "median_s": 0.035, "sigma": 0.6176358529274586});
         let message = |from, bytes, flight, process| {

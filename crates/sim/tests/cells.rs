@@ -27,7 +27,7 @@ fn last_s(outcome: &Outcome) -> f64 {
 
 /// One cell carries no more than its rate, and is busy to the end of a storm.
 #[test]
-fn a_storm_lasts_as_long_as_its_cell_needs() {
+fn storm_duration_follows_the_cell_rate() {
     for scheduler in ["first-come", "round-robin", "proportional"] {
         let outcome =
             run(storm(Some(json!({"count": 1, "up_bits_per_s": 18000.0, "down_bits_per_s": 24000.0,
@@ -45,7 +45,7 @@ fn a_storm_lasts_as_long_as_its_cell_needs() {
 
 /// With as many cells as clients, each client has its own link; the cell's rate is the client's.
 #[test]
-fn a_cell_for_each_client_is_a_link_of_its_own() {
+fn one_cell_per_client_equals_separate_links() {
     let own = run(storm(None));
     let cells = run(storm(Some(json!({"count": CLIENTS}))));
     let (own_ns, cells_ns) = (own.ready.mean().expect("ready"), cells.ready.mean().expect("ready"));
@@ -55,7 +55,7 @@ fn a_cell_for_each_client_is_a_link_of_its_own() {
 
 /// Recovery time falls with the number of cells.
 #[test]
-fn more_cells_are_faster() {
+fn recovery_time_falls_with_more_cells() {
     let of = |count: u64| last_s(&run(storm(Some(json!({"count": count})))));
     let (one, four, sixteen) = (of(1), of(4), of(16));
     assert!(one > 3.0 * four && four > 3.0 * sixteen, "{one} {four} {sixteen}");
@@ -63,7 +63,7 @@ fn more_cells_are_faster() {
 
 /// Classes with the same medium share it; a class that describes it differently is refused.
 #[test]
-fn classes_share_a_medium_by_its_name() {
+fn classes_share_a_medium_by_name() {
     let cell = |medium: &str, count: u32| json!({"count": count, "medium": medium});
     let of = |first, second| {
         let mut both = storm(Some(first));
@@ -78,7 +78,7 @@ fn classes_share_a_medium_by_its_name() {
 
 /// At any load, an access succeeds or uses up its attempts.
 #[test]
-fn accesses_end_one_way_or_the_other() {
+fn every_access_succeeds_or_uses_up_its_attempts() {
     let entry = json!({"kind": "random-access", "opportunity_s": 0.005, "preambles": 54, "attempts": 10,
         "response_s": 0.008, "connect_s": 0.015, "backoff_s": 0.02, "grants": 15, "detection": "ramping",
         "repetition": 0.1, "repetition_s": 0.008, "transmissions": 5});
@@ -97,7 +97,7 @@ fn accesses_end_one_way_or_the_other() {
 /// A packet that lasts longer than an interval of the series is counted in all its intervals; a cell with several
 /// channels has the time of all of them.
 #[test]
-fn a_cell_is_never_busier_than_all_the_time() {
+fn cell_utilisation_never_exceeds_one() {
     for (part, most) in [
         (json!({}), 1.0..=1.0),
         (json!({"half_duplex": true}), 0.9..=1.0),

@@ -71,7 +71,7 @@ fn late_s(theirs: &Times, ours: &Histogram) -> f64 {
 }
 
 #[test]
-fn handshakes_under_loss_take_what_the_kernel_takes() {
+fn handshake_times_under_loss_match_the_kernel() {
     let text = include_str!("../../../tests/predict/kernel_tcp.json");
     let measured: Measured = serde_json::from_str(text).expect("rows");
     let mut wrong = Vec::new();

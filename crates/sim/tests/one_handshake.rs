@@ -86,7 +86,7 @@ fn handshakes() -> [HandshakeSpec; 5] {
 }
 
 #[test]
-fn without_loss_one_replay_is_what_a_simulated_client_takes() {
+fn replay_without_loss_equals_a_simulated_client() {
     for path in [path(1e9, 0.05, ""), path(10e6, 35.0, ""), path(100e6, 2.0, r#", "half_duplex": true"#)] {
         for handshake in handshakes() {
             let (found, report) = (replay(&handshake, &path, 7), simulate(&handshake, &path, 1));
@@ -109,7 +109,7 @@ fn without_loss_one_replay_is_what_a_simulated_client_takes() {
 }
 
 #[test]
-fn the_time_of_set_ups_is_that_of_the_handshakes_in_the_mean() {
+fn mean_setup_time_is_added_to_the_mean_handshake() {
     let [stream, ..] = handshakes();
     let awake = replay(&stream, &path(10e6, 35.0, ""), 7);
     let set_up = r#", "setup": {"kind": "uniform", "minimum_s": 0.1, "maximum_s": 0.9}"#;
@@ -139,7 +139,7 @@ fn agrees(name: &str, found: &Times, simulated: [Option<f64>; 4], count: f64) {
 }
 
 #[test]
-fn with_losses_and_delays_that_vary_percentiles_are_those_of_many_clients() {
+fn replay_percentiles_match_many_simulated_clients() {
     let jitter = r#", "traversal_sd_s": 0.01"#;
     let bursts = r#", "loss": 0.03, "loss_burst_packets": 4"#;
     let paths = [
@@ -177,7 +177,7 @@ fn with_losses_and_delays_that_vary_percentiles_are_those_of_many_clients() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_bytes_and_another_other_ones_nearby() {
+fn equal_seeds_give_equal_bytes_and_others_similar_results() {
     let (handshake, path) = (worked(tls13(5000)), path(10e6, 35.0, r#", "loss": 0.02"#));
     let text = |seed| serde_json::to_string(&replay(&handshake, &path, seed)).expect("serialises");
     assert_eq!(text(1), text(1));
@@ -189,7 +189,7 @@ fn the_same_seed_gives_the_same_bytes_and_another_other_ones_nearby() {
 }
 
 #[test]
-fn what_hardly_ever_happens_has_its_weight_and_costs_little() {
+fn rare_events_have_their_weight_and_cost_little_time() {
     let handshake = worked(tls13(1000));
     let clear = replay(&handshake, &path(10e6, 35.0, ""), 1);
     let rare = replay(&handshake, &path(10e6, 35.0, r#", "loss": 1e-6"#), 1);
@@ -215,7 +215,7 @@ fn a_queue_smaller_than_a_packet_fails_every_handshake() {
 }
 
 #[test]
-fn a_coarse_answer_is_near_the_whole_one_for_a_fifth_of_the_handshakes_at_most() {
+fn coarse_replay_is_close_with_a_fifth_of_the_handshakes() {
     let varying = r#", "setup": {"kind": "uniform", "minimum_s": 0.1, "maximum_s": 0.9}, "loss": 0.02"#;
     let mut replay = Replay {
         handshake: tls13(3000),
@@ -236,7 +236,7 @@ fn a_coarse_answer_is_near_the_whole_one_for_a_fifth_of_the_handshakes_at_most()
 }
 
 #[test]
-fn what_cannot_be_replayed_is_named() {
+fn invalid_replay_is_refused_by_key() {
     let mut replay = Replay {
         handshake: tls13(1000),
         bearer: path(10e6, 35.0, ""),

@@ -105,7 +105,7 @@ fn four_servers(balance: &str) -> Scenario {
 }
 
 #[test]
-fn a_part_that_is_missing_or_there_twice_is_told() {
+fn missing_or_duplicate_part_is_refused() {
     let mut found = parts(&four_servers("hash"), 4);
     found.pop();
     let missing = MergeError::Parts { replication: 0, of: 4, there: 3 };
@@ -116,7 +116,7 @@ fn a_part_that_is_missing_or_there_twice_is_told() {
 }
 
 #[test]
-fn fleets_whose_servers_meet_all_clients_have_no_parts() {
+fn fleets_with_shared_servers_are_not_divided() {
     for (balance, parts) in [("round-robin", 1), ("least-connections", 1), ("hash", 4), ("cell", 4)] {
         assert_eq!(four_servers(balance).parts(), parts, "{balance}");
     }
@@ -133,7 +133,7 @@ fn fleets_whose_servers_meet_all_clients_have_no_parts() {
 
 /// The clients of a cell use the cell's server: with as many servers as cells, all have the same share of the clients.
 #[test]
-fn cells_are_dealt_out_to_servers() {
+fn cells_are_distributed_over_servers() {
     let mut scenario = four_servers("cell");
     scenario.clients = Some(70);
     scenario.server.servers = 7;
@@ -144,7 +144,7 @@ fn cells_are_dealt_out_to_servers() {
 
 /// A replication of a storm is divided for several threads; the outcome is the same.
 #[test]
-fn a_storm_on_several_threads_is_that_of_one() {
+fn storm_outcome_does_not_depend_on_threads() {
     let simulation = Simulation::new(four_servers("cell")).expect("valid");
     assert_eq!((simulation.parts(1), simulation.parts(2), simulation.parts(100)), (1, 4, 4));
     let go = &mut |_| ControlFlow::Continue(());
@@ -155,7 +155,7 @@ fn a_storm_on_several_threads_is_that_of_one() {
 
 /// Many clients are simulated in parts on one thread, too, so that fewer are in flight.
 #[test]
-fn a_part_has_so_many_clients_that_memory_holds_them() {
+fn large_fleets_are_divided_to_fit_memory() {
     let parts = |clients, servers, within_s| {
         let mut scenario = four_servers("hash");
         (scenario.clients, scenario.server.servers) = (Some(clients), servers);

@@ -73,7 +73,7 @@ fn check(what: &str, outcome: &Outcome, utilisation: f64, mean_s: f64, p95_s: Op
 }
 
 #[test]
-fn m_m_1() {
+fn mm1_matches_theory() {
     let time = DistributionSpec::Exponential { minimum_s: 0.0, mean_s: 0.01 };
     for utilisation in UTILISATIONS {
         let outcome = queue(&time, 0.01, utilisation, 1, Discipline::Fifo);
@@ -99,7 +99,7 @@ fn m_d_1_cdf(utilisation: f64, t: f64) -> f64 {
 }
 
 #[test]
-fn m_d_1() {
+fn md1_matches_theory() {
     for utilisation in UTILISATIONS {
         let outcome = queue(&constant(0.01), 0.01, utilisation, 1, Discipline::Fifo);
         let mean = utilisation * 0.01 / (2.0 * (1.0 - utilisation));
@@ -148,7 +148,7 @@ fn m_g_1_p95(utilisation: f64, samples: &[f64], step_s: f64) -> f64 {
 
 /// Pollaczek–Khinchine for a mixture like that of the reproduced thesis: few long messages among many short ones.
 #[test]
-fn m_g_1() {
+fn mg1_matches_pollaczek_khinchine() {
     let samples: Vec<f64> = [vec![0.052; 3], vec![0.0021; 12], vec![0.0004; 15]].concat();
     let n = samples.len() as f64;
     let mean_s = samples.iter().sum::<f64>() / n;
@@ -164,7 +164,7 @@ fn m_g_1() {
 }
 
 #[test]
-fn m_m_c() {
+fn mmc_matches_erlang_c() {
     let time = DistributionSpec::Exponential { minimum_s: 0.0, mean_s: 0.01 };
     for (workers, utilisation) in [(2, 0.5), (2, 0.9), (4, 0.7), (4, 0.95), (16, 0.85)] {
         let outcome = queue(&time, 0.01, utilisation, workers, Discipline::Fifo);
@@ -214,7 +214,7 @@ fn m_m_1_ps_p95(utilisation: f64) -> f64 {
 
 /// Under processor sharing the time in the system depends on the mean alone: s / (1 - ρ) for any distribution.
 #[test]
-fn m_g_1_ps() {
+fn mg1_processor_sharing_matches_theory() {
     let samples: Vec<f64> = [vec![0.05; 2], vec![0.002; 18]].concat();
     let mean_s = samples.iter().sum::<f64>() / samples.len() as f64;
     for (time, mean_s) in [
@@ -236,7 +236,7 @@ fn m_g_1_ps() {
 }
 
 #[test]
-fn more_than_the_server_can_do_is_simulated_and_flagged() {
+fn overload_is_simulated_and_marked_unstable() {
     let time = constant(0.01);
     let arrivals = ArrivalSpec::Deterministic { per_s: 200.0 };
     let outcome = run(scenario(vec![class(service(time), instant())], 1000, arrivals));

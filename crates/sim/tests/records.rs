@@ -36,7 +36,7 @@ fn are_about(found: &[f64], expected: &[f64]) {
 /// In ms. Handshakes: 0 to 10, 24 to 34, 51 to 67 after two records. Records: at 25, waits for a handshake until 34; at
 /// 49; at 50, waits until 53. The second client's other record is due at 74, after the last client is ready.
 #[test]
-fn records_take_their_place_in_the_queue() {
+fn records_wait_in_the_queue() {
     let found = three_clients(Discipline::Fifo);
     assert_eq!((found.wait.count(), found.wait.sum()), (3, 6_000_000));
     assert_eq!(found.wait.range(), Some((0, 6_000_000)));
@@ -99,7 +99,7 @@ fn interval(values: &[f64]) -> (f64, f64) {
 /// Pollaczek–Khinchine for two kinds of jobs: records come from many connections, so their arrivals are almost Poisson,
 /// and almost independent of the present handshakes. Both kinds wait λ Σ E[S²] / (2 (1 - ρ)).
 #[test]
-fn handshakes_and_records_wait_as_pollaczek_and_khinchine_have_it() {
+fn handshake_and_record_waits_match_pollaczek_khinchine() {
     for (per_s, load) in [(10.0, 0.3), (20.0, 0.6), (26.0, 0.78)] {
         let mut fleet = steady(ArrivalSpec::Poisson { per_s }, 2_000.0);
         fleet.replications = 20;
@@ -125,7 +125,7 @@ fn handshakes_and_records_wait_as_pollaczek_and_khinchine_have_it() {
 
 /// The load is complete from the start, for all arrival processes: a run of 60 s with connections that last 100 s.
 #[test]
-fn a_run_starts_with_the_connections_of_a_steady_state() {
+fn run_starts_with_steady_state_connections() {
     for arrivals in [
         ArrivalSpec::Poisson { per_s: 20.0 },
         ArrivalSpec::Deterministic { per_s: 20.0 },
@@ -149,7 +149,7 @@ fn a_run_starts_with_the_connections_of_a_steady_state() {
 /// Also if a handshake is long compared with the run: here none ends before 2 s, and all clients arrive within 3 s.
 /// Clients from before the run become ready until the first client of the run is ready.
 #[test]
-fn records_are_sent_while_no_client_of_the_run_is_ready() {
+fn records_are_sent_before_any_client_of_the_run_is_ready() {
     // Deterministic arrivals miss what falls on the ends of the run: one of 60 connections, and one of 59 times.
     for (arrivals, near) in
         [(ArrivalSpec::Poisson { per_s: 20.0 }, 0.02), (ArrivalSpec::Deterministic { per_s: 20.0 }, 0.04)]
@@ -196,7 +196,7 @@ fn a_storm_starts_without_connections() {
 
 /// A bucket admits half of the clients: half as many connections are open, also at the start.
 #[test]
-fn clients_that_are_refused_send_nothing() {
+fn refused_clients_send_no_records() {
     let mut fleet = steady(ArrivalSpec::Poisson { per_s: 40.0 }, 100.0);
     fleet.server.admission = Some(AdmissionSpec { per_s: 20.0, burst: 10, refusal: Refusal::Silence });
     // A refused client does not become ready, because it waits for an answer.
@@ -210,7 +210,7 @@ fn clients_that_are_refused_send_nothing() {
 
 /// Also if very many are refused: drawing all arrivals would take too long.
 #[test]
-fn few_of_very_many_clients_are_let_in() {
+fn few_of_very_many_clients_are_admitted() {
     let mut fleet = steady(ArrivalSpec::Poisson { per_s: 1e9 }, 1.0);
     (fleet.clients, fleet.warmup_clients, fleet.duration_s) = (Some(100), 0, None);
     fleet.server.admission = Some(AdmissionSpec { per_s: 0.001, burst: 1, refusal: Refusal::Silence });
@@ -223,7 +223,7 @@ fn few_of_very_many_clients_are_let_in() {
 
 /// A connection stays at its server: while it is open, the balancer counts it and its server does not end.
 #[test]
-fn open_connections_hold_their_servers() {
+fn open_connections_keep_their_servers_running() {
     let mut fleet = steady(ArrivalSpec::Poisson { per_s: 20.0 }, 300.0);
     fleet.server.servers = 4;
     fleet.server.balance = Balance::LeastConnections;
@@ -250,7 +250,7 @@ fn open_connections_hold_their_servers() {
 
 /// Outcomes merge to the same bytes on any number of threads, and have no field for records without records.
 #[test]
-fn outcomes_merge() {
+fn outcomes_with_records_merge() {
     let mut fleet = steady(ArrivalSpec::Poisson { per_s: 20.0 }, 20.0);
     fleet.replications = 3;
     let simulation = Simulation::new(fleet.clone()).expect("valid");
@@ -265,7 +265,7 @@ fn outcomes_merge() {
 }
 
 #[test]
-fn records_that_make_no_sense_are_refused() {
+fn invalid_records_are_refused() {
     let refused = |change: &dyn Fn(&mut Scenario)| {
         let mut fleet = steady(ArrivalSpec::Poisson { per_s: 20.0 }, 20.0);
         change(&mut fleet);

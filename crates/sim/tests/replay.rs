@@ -45,7 +45,7 @@ fn path(up: f64, down: f64, delay_ms: f64) -> BearerSpec {
 /// after connect. The server's flight is its chain (5 and 15 kB) and 0.35 kB. Agreement is within 1 %, for LTE (whose
 /// wake-ups and cryptography weigh more) within 3 %.
 #[test]
-fn handshakes_take_what_a_kernel_took() {
+fn handshake_times_match_a_kernel_measurement() {
     let networks: [(&str, BearerSpec, [f64; 2], f64); 5] = [
         ("GSM CSD", path(9600.0, 9600.0, 391.0), [5677.0, 14319.0], 0.01),
         ("GPRS", path(10_500.0, 18_800.0, 376.0), [3363.0, 7776.0], 0.01),
@@ -73,7 +73,7 @@ fn handshakes_take_what_a_kernel_took() {
 
 /// On GSM CSD a premature probe retransmits the server's last segment, on every connection.
 #[test]
-fn the_needless_probe_on_a_slow_link_is_there() {
+fn slow_link_has_the_spurious_probe() {
     let outcome = alone(tls13(5000), path(9600.0, 9600.0, 391.0));
     assert!(outcome.report().traffic.retransmissions >= 1);
     assert!(outcome.report().traffic.dropped.is_empty());
@@ -109,7 +109,7 @@ fn without_loss_a_long_path_takes_two_round_trips_or_three() {
 
 /// At 5 % loss only the tail changes, by a SYN timeout; at 20 % also the median, by a data timeout.
 #[test]
-fn losses_cost_a_syn_timeout_in_the_tail_and_a_data_timeout_in_the_median() {
+fn losses_add_a_syn_timeout_in_the_tail_and_later_in_the_median() {
     let with = |loss| {
         let arrivals = ArrivalSpec::Deterministic { per_s: 100.0 };
         run(scenario(vec![class(worked(1000), bad_path(loss))], 20_000, arrivals)).report().handshake_s
@@ -127,7 +127,7 @@ fn losses_cost_a_syn_timeout_in_the_tail_and_a_data_timeout_in_the_median() {
 /// Times under loss follow from arithmetic: none of the four necessary packets is lost, one of the two of the opening,
 /// or one of the two flights. The share of each plateau agrees within two points.
 #[test]
-fn under_loss_each_plateau_has_its_share() {
+fn each_timeout_plateau_under_loss_has_its_share() {
     for loss in [0.03, 0.05, 0.1] {
         let arrivals = ArrivalSpec::Deterministic { per_s: 100.0 };
         let outcome = run(scenario(vec![class(worked(1000), bad_path(loss))], 40_000, arrivals));
@@ -169,7 +169,7 @@ fn lossy_fleet() -> Scenario {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_bytes_and_another_does_not() {
+fn equal_seeds_give_equal_bytes_and_others_differ() {
     let first = text(&run(lossy_fleet()));
     assert_eq!(first, text(&run(lossy_fleet())));
     assert_ne!(first, text(&run(Scenario { seed: 43, ..lossy_fleet() })));
@@ -196,7 +196,7 @@ fn replications_merge_to_the_same_bytes_in_any_order() {
 }
 
 #[test]
-fn a_run_can_be_broken_off() {
+fn run_can_be_aborted() {
     let simulation = Simulation::new(lossy_fleet()).expect("valid");
     assert!(simulation.run(&mut |_| ControlFlow::Break(())).is_none());
 }
@@ -216,7 +216,7 @@ fn flights(transport: TransportKind) -> HandshakeSpec {
 
 /// 28 bytes of headers each, two round trips, and the protocol's first timeout if a datagram is lost.
 #[test]
-fn datagrams_take_arithmetics_time_and_lost_ones_their_timers() {
+fn datagram_times_are_as_computed_plus_timeouts_for_losses() {
     let mut handshake = flights(TransportKind::Datagram);
     let outcome = alone(handshake.clone(), path(1e6, 1e6, 50.0));
     let bytes = (200 + 900 + 300 + 60 + 4 * 28) as f64;
@@ -297,7 +297,7 @@ fn retries_after_timeouts_amplify_an_overload() {
 }
 
 #[test]
-fn a_bounded_server_makes_connections_wait_and_then_syns_unheard() {
+fn full_server_queues_connections_and_then_drops_syns() {
     let storm = |max_handshakes, accept_queue| {
         let mut handshake = flights(TransportKind::Stream);
         handshake.messages[2].generate = constant(1.0);
@@ -323,7 +323,7 @@ fn a_bounded_server_makes_connections_wait_and_then_syns_unheard() {
 }
 
 #[test]
-fn mixtures_have_their_weights_and_resumption_its_share() {
+fn mixture_weights_and_resumed_share_are_met() {
     let answered = |s| {
         let mut request = service(constant(s));
         request.messages.push(message(Sender::Server, "Response", 1, 2, 1));
@@ -344,7 +344,7 @@ fn mixtures_have_their_weights_and_resumption_its_share() {
 
 /// A tenth of one half of the clients resume, and nine tenths of the other: the time of arrival decides.
 #[test]
-fn the_share_that_resumes_may_change_over_time() {
+fn resumed_share_may_change_over_time() {
     let answered = |s| {
         let mut request = service(constant(s));
         request.messages.push(message(Sender::Server, "Response", 1, 2, 1));
@@ -368,7 +368,7 @@ fn the_share_that_resumes_may_change_over_time() {
 }
 
 #[test]
-fn energy_is_power_times_time_and_unknown_where_a_power_is() {
+fn energy_is_power_times_time_and_unknown_without_power() {
     let mut bearer = path(8000.0, 8000.0, 100.0);
     bearer.setup_s = 2.0;
     bearer.idle_after_s = Some(10.0);

@@ -64,7 +64,7 @@ fn servers_start_after_their_delay_and_stop_after_the_cooldown() {
 
 /// 40 jobs arrive at 0.5 s at two workers. At 4 s these were busy for 7/8 of the time, and 26 jobs wait.
 #[test]
-fn a_queue_starts_servers_too() {
+fn queue_length_starts_servers() {
     let servers_from_4_to_8_s = |up_waiting| {
         let mut fleet = fleet();
         (fleet.arrivals, fleet.clients) = (ArrivalSpec::Times { at_s: vec![0.5; 40] }, Some(40));
@@ -79,7 +79,7 @@ fn a_queue_starts_servers_too() {
 }
 
 #[test]
-fn clients_with_a_server_of_their_own_are_refused() {
+fn autoscaling_with_hash_or_too_few_servers_is_refused() {
     let mut fleet = fleet();
     fleet.server.balance = Balance::Hash;
     let error = Simulation::new(fleet.clone()).expect_err("a hash").to_string();

@@ -39,7 +39,7 @@ fn check(what: &str, report: &Report, exact_s: f64) {
 }
 
 #[test]
-fn a_split_by_hash_is_as_many_queues_of_their_own() {
+fn hash_balance_gives_separate_queues() {
     for (servers, utilisation) in [(4, 0.7), (10, 0.85)] {
         let found = report(balanced(servers, Balance::Hash, utilisation));
         check("hash", &found, utilisation * SERVICE_S / (1.0 - utilisation));
@@ -49,7 +49,7 @@ fn a_split_by_hash_is_as_many_queues_of_their_own() {
 
 /// G/M/1 with every n-th of Poisson arrivals: the wait is σ s / (1 - σ), σ = (nρ / (nρ + 1 - σ))ⁿ (Kleinrock I, 6.4).
 #[test]
-fn turns_make_erlang_arrivals() {
+fn round_robin_gives_erlang_arrivals() {
     for (servers, utilisation) in [(2, 0.8), (5, 0.9)] {
         let rate = utilisation * f64::from(servers);
         let mut sigma = 0.5_f64;
@@ -101,7 +101,7 @@ fn shortest_of_two_l(utilisation: f64) -> f64 {
 }
 
 #[test]
-fn the_fewest_connections_is_the_shortest_queue() {
+fn least_connections_matches_the_shortest_queue() {
     for utilisation in [0.5, 0.8] {
         let exact = shortest_of_two_l(utilisation) / (2.0 * utilisation) * SERVICE_S - SERVICE_S;
         let found = report(balanced(2, Balance::LeastConnections, utilisation));
@@ -111,7 +111,7 @@ fn the_fewest_connections_is_the_shortest_queue() {
 
 /// If connections cannot wait, clients of a full server are lost: each server serves as many as its limit.
 #[test]
-fn limits_are_of_each_server() {
+fn limits_apply_to_each_server() {
     for (servers, most) in [(1, 1), (3, 1), (3, 4)] {
         let mut few = balanced(servers, Balance::RoundRobin, 0.5);
         few.precision = None;

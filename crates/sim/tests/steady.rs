@@ -41,7 +41,7 @@ fn text(outcome: &Outcome) -> String {
 const FIVE: PrecisionSpec = PrecisionSpec { relative: 0.05, max_events: 100_000_000, least_counted: 0 };
 
 #[test]
-fn a_run_goes_on_until_its_figures_are_as_precise_as_asked_and_right() {
+fn run_continues_until_its_precision_is_met_and_is_right() {
     // Pollaczek–Khinchine: ρ s (1 + c²) / (2 (1 - ρ)).
     for (time, square) in [(exponential(), 2.0), (constant(SERVICE_S), 1.0)] {
         for utilisation in [0.3, 0.8, 0.9] {
@@ -63,7 +63,7 @@ fn a_run_goes_on_until_its_figures_are_as_precise_as_asked_and_right() {
 }
 
 #[test]
-fn how_long_a_run_is_does_not_depend_on_threads() {
+fn run_length_does_not_depend_on_threads() {
     let asked = || queue(exponential(), 0.8, FIVE);
     let one = text(&on(1, asked()));
     for threads in [2, 5] {
@@ -72,7 +72,7 @@ fn how_long_a_run_is_does_not_depend_on_threads() {
 }
 
 #[test]
-fn events_bound_a_run_and_what_was_reached_is_said() {
+fn max_events_ends_a_run_and_reached_precision_is_reported() {
     for max_events in [0, 300_000] {
         let outcome =
             on(1, queue(exponential(), 0.99, PrecisionSpec { relative: 0.05, max_events, least_counted: 0 }));
@@ -84,7 +84,7 @@ fn events_bound_a_run_and_what_was_reached_is_said() {
 
 /// The interval of a run that is too short may be narrow by chance.
 #[test]
-fn a_run_shorter_than_the_one_before_asked_for_is_not_precise() {
+fn run_shorter_than_required_by_the_previous_is_not_precise() {
     let first = on(1, queue(exponential(), 0.8, PrecisionSpec { max_events: 0, ..FIVE }));
     let simulation = Simulation::new(queue(exponential(), 0.8, FIVE)).expect("valid");
     let next = |spent| {
@@ -108,7 +108,7 @@ fn a_run_shorter_than_the_one_before_asked_for_is_not_precise() {
 
 /// Whitt's mean wait of regulated Brownian motion: (t / 5 %)² relaxation times in all, twice that with the reserve.
 #[test]
-fn a_run_shorter_than_theory_asks_for_is_not_precise() {
+fn run_shorter_than_required_by_theory_is_not_precise() {
     // A relaxation time has λ (2 λ E[S²] / (1 - ρ)² + E[S²] / E[S]) = 5 clients. 2.262: Student's t, 10 replications.
     let asked = (2.0 * (2.262_f64 / 0.05).powi(2) * 5.0 / 10.0) as u64;
     for (counted, is_long_enough) in [(asked - 5, false), (asked + 5, true)] {
@@ -139,7 +139,7 @@ fn a_load_without_a_steady_state_has_no_precision() {
 }
 
 #[test]
-fn other_disciplines_and_bursts_are_known_as_well() {
+fn other_disciplines_and_bursts_reach_their_precision() {
     // Processor sharing: the sojourn of M/G/1-PS is s / (1 - ρ) whatever the service's distribution.
     let mut shared = queue(constant(SERVICE_S), 0.8, FIVE);
     shared.server.discipline = Discipline::Ps;
@@ -172,7 +172,7 @@ fn cell(load: f64, precision: PrecisionSpec) -> Scenario {
 }
 
 #[test]
-fn a_run_is_as_long_as_the_queues_of_cells_need() {
+fn run_length_includes_the_relaxation_time_of_cells() {
     // The first run has a precision of 50 %: only the relaxation time of the cell requires a longer one.
     let loose = PrecisionSpec { relative: 0.5, max_events: 100_000_000, least_counted: 0 };
     let outcome = on(1, cell(0.95, loose));
@@ -193,7 +193,7 @@ fn a_run_is_as_long_as_the_queues_of_cells_need() {
 }
 
 #[test]
-fn cells_that_are_nearly_saturated_use_up_the_events_and_saturated_ones_none() {
+fn nearly_saturated_cells_use_all_events_and_saturated_ones_none() {
     let few = PrecisionSpec { relative: 0.5, max_events: 400_000, least_counted: 0 };
     let [near, beyond] = [0.995, 1.1].map(|load| on(1, cell(load, few)));
     for outcome in [&near, &beyond] {
@@ -205,7 +205,7 @@ fn cells_that_are_nearly_saturated_use_up_the_events_and_saturated_ones_none() {
 }
 
 #[test]
-fn saturated_cells_are_named_and_others_are_not() {
+fn only_saturated_cells_are_named() {
     let few = PrecisionSpec { relative: 0.5, max_events: 100_000, least_counted: 0 };
     for load in [0.9, 1.1] {
         // Every second client is in a cell of another medium, which is idle for most of the time.

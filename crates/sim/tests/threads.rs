@@ -19,7 +19,7 @@ fn queues(clients: u64, replications: u32) -> Scenario {
 }
 
 #[test]
-fn the_outcome_is_that_of_one_thread() {
+fn several_threads_give_the_outcome_of_one() {
     let simulation = Simulation::new(queues(3000, 7)).expect("valid");
     let text = |outcome| serde_json::to_string(&outcome).expect("serialises");
     let one = text(simulation.run(&mut |_| ControlFlow::Continue(())));
@@ -36,7 +36,7 @@ fn the_outcome_is_that_of_one_thread() {
 }
 
 #[test]
-fn several_threads_can_be_broken_off() {
+fn run_on_several_threads_can_be_aborted() {
     // So long that it ends only if `progress` stops it.
     let simulation = Simulation::new(queues(1_000_000_000, 4)).expect("valid");
     let two = NonZeroUsize::new(2).expect("not 0");

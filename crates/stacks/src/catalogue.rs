@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_run_says_why() {
+    fn unsupported_suites_have_a_reason() {
         let offers = suites(&Registry::default(), true);
         let impossible = offers.iter().find(|offer| offer.suite == "tls1.3/psk/resumed").expect("listed");
         assert!(impossible.reason.as_deref().is_some_and(|reason| reason.contains("pre-shared key")));

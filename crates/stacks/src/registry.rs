@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stacks_say_which_protocols_they_run() {
+    fn stacks_list_their_protocols() {
         let entries = Registry::default().entries();
         let of = |name: &str| entries.iter().find(|entry| entry.name == name).unwrap().client.clone();
         assert_eq!(of("openssl"), ["ssl3", "tls1.0", "tls1.1", "tls1.2", "tls1.3"]);
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stack_is_chosen_by_name_or_by_what_it_can() {
+    fn stack_is_chosen_by_name_or_capability() {
         let registry = Registry::default();
         let suite: Suite = "tls1.2/psk".parse().unwrap();
         assert_eq!(registry.choose(&suite, Side::Client, None).unwrap().id().name, "openssl");

@@ -204,7 +204,7 @@ mod tests {
 
     /// Each encryption adds the standard's overhead to each frame, and changes the payload.
     #[test]
-    fn frames_are_encrypted_and_come_back() {
+    fn frames_are_encrypted_and_decrypted() {
         for (name, encryption) in LINKS {
             let mut link = link(encryption).unwrap();
             let frame = vec![0x5a; 1000];

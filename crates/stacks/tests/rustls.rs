@@ -88,7 +88,7 @@ fn pairings(suite: &Suite) -> BTreeMap<(&'static str, &'static str), Trace> {
 }
 
 #[test]
-fn every_pairing_does_what_the_suite_says() {
+fn every_stack_pairing_performs_the_suite_operations() {
     for name in SUITES {
         let suite = suite(name);
         for ((client, server), trace) in pairings(&suite) {
@@ -107,7 +107,7 @@ fn every_pairing_does_what_the_suite_says() {
 }
 
 #[test]
-fn a_stack_sends_alike_to_either_peer() {
+fn stack_sends_the_same_messages_to_either_peer() {
     for name in SUITES {
         let suite = suite(name);
         let traces = pairings(&suite);
@@ -192,7 +192,7 @@ fn times_add_up_and_operations_stay_within_their_messages() {
 }
 
 #[test]
-fn a_session_of_one_stack_is_no_session_of_another() {
+fn session_of_one_stack_is_not_resumed_by_another() {
     let suite = suite("tls1.3/x25519/p256/server/resumed");
     let made = |stack: &str| {
         let settings = Settings {
@@ -213,7 +213,7 @@ fn a_session_of_one_stack_is_no_session_of_another() {
 }
 
 #[test]
-fn what_rustls_cannot_do_is_refused_with_what_it_can() {
+fn suites_unsupported_by_rustls_are_refused_with_alternatives() {
     let registry = Settings::default().registry;
     let rustls = registry.get("rustls").unwrap();
     for (name, said) in [
@@ -231,7 +231,7 @@ fn what_rustls_cannot_do_is_refused_with_what_it_can() {
 }
 
 #[test]
-fn the_version_is_the_lock_files() {
+fn rustls_version_matches_the_lock_file() {
     let lock = include_str!("../../../Cargo.lock");
     let pinned = lock.split("[[package]]").find(|package| package.contains("\nname = \"rustls\"\n")).unwrap();
     let version = Settings::default().registry.get("rustls").unwrap().id().version.into_owned();

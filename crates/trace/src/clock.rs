@@ -144,7 +144,7 @@ mod tests {
     /// Compares with the system's clock. Preemption between two readings only lengthens the system's time, so its
     /// readings inside and outside the span give the two bounds.
     #[test]
-    fn nanoseconds_are_the_systems() {
+    fn nanoseconds_match_the_system_clock() {
         // As a recording does when it starts: readings before the calibration convert to 0.
         calibrate();
         let outer = Instant::now();
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn conversion_never_goes_back() {
+    fn converted_time_never_decreases() {
         let mut earlier = nanoseconds(ticks());
         for _ in 0..10_000 {
             let now = nanoseconds(ticks());

@@ -37,7 +37,7 @@ mod tests {
     use Side::{Client, Server};
 
     #[test]
-    fn tickets_after_the_end_are_in_no_flight() {
+    fn tickets_after_the_handshake_belong_to_no_flight() {
         let mut flights = Flights::default();
         let found = [
             (Client, ClientHello),
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn tickets_within_the_handshake_are() {
+    fn tickets_within_the_handshake_belong_to_a_flight() {
         let mut flights = Flights::default();
         let found = [
             (Client, ClientHello),

@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_without_an_owner_flow_into_the_next() {
+    fn unattributed_spans_are_added_to_the_next_message() {
         let half = half(&[
             Event::Enter(0),
             Event::Boundary(5),
@@ -405,7 +405,7 @@ mod tests {
     ];
 
     #[test]
-    fn what_passes_between_calls_is_waited_for_the_next_message() {
+    fn time_between_calls_is_the_wait_of_the_next_message() {
         let half = half(&WAITING);
         let found: Vec<_> = half.messages.iter().map(|message| (message.spent, message.waited)).collect();
         assert_eq!(found, [(10, 0), (9, 20), (11, 0)]);
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stretched_side_works_longer_and_waits_for_less() {
+    fn slowed_side_works_longer_and_waits_less() {
         let events = stretched(&WAITING, 2.0);
         let half = half(&events);
         let found: Vec<_> = half.messages.iter().map(|message| (message.spent, message.waited)).collect();
@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_is_attributed_to_the_message_before() {
+    fn attribute_to_previous_adds_work_to_the_previous_message() {
         let half = half(&[
             Event::Enter(0),
             Event::Sent(MessageName::ServerHello, 90, 10),
@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn units_carry_messages_by_their_bytes() {
+    fn messages_are_assigned_to_units_by_byte_count() {
         let half = half(&[
             Event::Enter(0),
             Event::Sent(MessageName::ServerHello, 90, 1),
@@ -464,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_of_nothing_cannot_be_adjusted() {
+    fn adjusting_bytes_without_a_message_is_an_error() {
         let error = HalfTrace::of(Side::Client, &recording(&[Event::AdjustReceived(1)]));
         assert_eq!(error, Err(AccountingError::NothingToAdjust { side: Side::Client }));
     }
@@ -472,7 +472,7 @@ mod tests {
     proptest! {
         /// For any events in a call, messages and unattributed time add up to the call's time.
         #[test]
-        fn accounts_balance(
+        fn messages_and_unattributed_time_add_up_to_the_call(
             kinds in prop::collection::vec(0_u8..5, 0..40),
             gaps in prop::collection::vec(0_u64..50, 41),
         ) {

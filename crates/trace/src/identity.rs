@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn credentials_read_back_as_they_are_written() {
+    fn credentials_parse_from_their_printed_form() {
         for credentials in [
             Credentials::Generated,
             Credentials::GeneratedBy("iot".into()),
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn identities_say_what_is_unusual() {
+    fn printed_identity_has_only_non_default_parts() {
         let mut id = HandshakeId {
             suite: "tls1.2/psk".parse().expect("a suite"),
             client_stack: StackId::new("openssl", "3.5.5"),

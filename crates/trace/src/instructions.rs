@@ -121,14 +121,14 @@ mod tests {
         current-tid: 2\nevents-1: 7\nframes-1: 0\nevents-2: 123007\nframes-2: 1\nfunction-2-0: main\n";
 
     #[test]
-    fn a_reading_is_the_count_of_the_thread_that_asked() {
+    fn instruction_count_is_parsed_from_callgrind_output() {
         assert_eq!(count(WRITTEN), Some(123_007));
         assert_eq!(count("instrumentation: off\n"), None);
     }
 
     /// Callgrind's counts are tested by running the tests under it; this test runs without it.
     #[test]
-    fn without_valgrind_nothing_is_counted() {
+    fn counting_without_valgrind_is_an_error() {
         assert!(matches!(start(Path::new("/dev/null")), Err(CountError::NotRunning)));
     }
 }

@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_primitives_have_one_place() {
+    fn equal_primitives_are_interned_once() {
         let (sha, text) = (String::from("sha"), |number: u32| intern(&format!("kept{number}")));
         let places: Vec<_> =
             (0..500).map(|number| Primitive::new(Operation::Mac, text(number), "").interned()).collect();

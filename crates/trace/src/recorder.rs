@@ -401,7 +401,7 @@ mod tests {
 
     /// A handshake writes some two hundred events, and the log evicts cache lines of the measured code.
     #[test]
-    fn an_event_is_half_a_cache_line() {
+    fn event_size_is_at_most_32_bytes() {
         assert!(size_of::<Event>() <= 32, "{}", size_of::<Event>());
     }
 }

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn halves_that_do_not_belong_together_do_not_join() {
+    fn halves_of_different_handshakes_do_not_join() {
         let client = half(C, &[(C, ClientHello, 1), (S, ServerHello, 2)]);
         let silent = half(S, &[(C, ClientHello, 1)]);
         let error = AccountingError::NeverSent { side: C, name: ServerHello };

@@ -34,14 +34,14 @@ const CANONICAL: [&str; 24] = [
 ];
 
 #[test]
-fn canonical_names_print_as_they_are() {
+fn canonical_names_print_unchanged() {
     for name in CANONICAL {
         assert_eq!(name.parse::<Suite>().unwrap().to_string(), name);
     }
 }
 
 #[test]
-fn short_names_come_back_canonical() {
+fn short_names_become_canonical() {
     for (short, canonical) in [
         ("tls1.2/rsa", "tls1.2/rsa/rsa2048/server"),
         ("tls1.2/rsa/rsa2048@rsa2048", "tls1.2/rsa/rsa2048/server"),
@@ -127,7 +127,7 @@ fn each_violation_has_its_own_error() {
 }
 
 #[test]
-fn impossible_modes_say_why() {
+fn impossible_modes_are_refused() {
     for name in [
         "tls1.3/psk/resumed",
         "tls1.3/x25519/ticket",
@@ -143,7 +143,7 @@ fn impossible_modes_say_why() {
 }
 
 #[test]
-fn parts_come_in_order_and_once() {
+fn parts_out_of_order_or_repeated_are_refused() {
     for name in [
         "tls1.2/rsa/server/rsa2048",
         "tls1.2/rsa/3des-sha/server",
@@ -157,7 +157,7 @@ fn parts_come_in_order_and_once() {
 proptest! {
     /// Every suite that the parser accepts is printed in a form that is parsed as the same suite.
     #[test]
-    fn printing_and_parsing_agree(
+    fn printed_suites_parse_to_the_same_suite(
         protocol in 0..7_usize, exchange in 0..16_usize, group in 0..48_usize, key in 0..52_usize,
         issuer in prop::option::of(0..52_usize), authentication in 0..4_usize, mode in 0..5_usize, cipher in 0..120_usize,
     ) {
@@ -196,7 +196,7 @@ proptest! {
 
     /// No text makes the parser panic.
     #[test]
-    fn any_text_is_answered(text in "[a-z0-9./+@_-]{0,60}") {
+    fn any_text_is_parsed_without_panic(text in "[a-z0-9./+@_-]{0,60}") {
         let _ = text.parse::<Suite>();
         let _ = format!("tls1.2/{text}").parse::<Suite>();
     }

@@ -61,14 +61,14 @@ mod tests {
 
     /// Smirnov's table (1948): 1.36 and 1.63 times √(1/n + 1/m) at 5 % and 1 %.
     #[test]
-    fn critical_distances_are_smirnovs() {
+    fn critical_distances_match_smirnov() {
         for (level, factor) in [(0.1, 1.22), (0.05, 1.36), (0.01, 1.63), (0.001, 1.95)] {
             assert!((critical(200, 200, level) * 10.0 - factor).abs() < 0.005, "{level}");
         }
     }
 
     #[test]
-    fn one_distribution_is_accepted_as_often_as_the_level_says_and_another_is_not() {
+    fn equal_distributions_pass_at_the_level_and_others_fail() {
         let mut stream = Stream::seeded(7);
         let mut refused = 0;
         for _ in 0..400 {

@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn explicit_parameters_of_a_numbered_group_are_that_group() {
+    fn explicit_parameters_of_a_numbered_group_are_recognised() {
         for group in [DhGroup::group_1(), DhGroup::group_2()] {
             let found = DhParameters::of(&group).group().map(|found| found.number);
             assert_eq!(found, Some(group.number));

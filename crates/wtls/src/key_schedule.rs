@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn intervals_start_at_multiples_of_a_power_of_two() {
+    fn refresh_intervals_start_at_multiples_of_a_power_of_two() {
         assert_eq!(KeyRefresh(3).interval_start(19), 16);
         assert_eq!(KeyRefresh(0).interval_start(19), 19);
         assert_eq!(KeyRefresh(15).interval_start(0xFFFF), 0x8000);

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_back_can_be_taken_again() {
+    fn returned_tokens_can_be_taken_again() {
         let mut bucket = Bucket::new(Budget::per_second(2, 0));
         assert!(bucket.take(2, ms(0)));
         bucket.give_back(1);
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_a_budget_too_and_so_is_everything() {
+    fn zero_and_unlimited_budgets_are_supported() {
         assert!(!Bucket::new(Budget::per_second(0, 0)).take(1, ms(5)));
         let mut unlimited = Bucket::new(Budget::per_second(u64::MAX, u64::MAX));
         assert!((0..1000).all(|_| unlimited.take(u64::from(u32::MAX), ms(0))));

@@ -298,7 +298,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mac_is_found_wherever_it_begins() {
+    fn mac_is_found_at_any_position() {
         for length in [20, 40, 48, 300, 600] {
             let plaintext: Vec<u8> = (0..length).map(|place| (place * 37 % 251) as u8).collect();
             for mac_bytes in [0, 5, 10, 16, 20] {

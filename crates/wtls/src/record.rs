@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn records_with_and_without_length_and_sequence_number() {
+    fn records_are_parsed_with_and_without_length_and_number() {
         let datagram = [0xC3, 0, 7, 0, 2, 1, 2, 0x84, 0, 1, 9, 0x44, 0, 8, 5, 6];
         let records: Vec<_> = all(&datagram).into_iter().map(Result::unwrap).collect();
         assert_eq!(records.len(), 3);
@@ -147,14 +147,14 @@ mod tests {
     }
 
     #[test]
-    fn a_record_cut_off_ends_the_datagram() {
+    fn truncated_record_ends_the_datagram() {
         let records = all(&[0xC3, 0, 0, 0, 9, 1, 2]);
         let error = DecodeError::Truncated { field: "record", needed: 9, left: 2 };
         assert_eq!(records, [Err(error)]);
     }
 
     #[test]
-    fn types_that_are_not_understood_have_no_content() {
+    fn unknown_record_types_have_no_content_type() {
         assert_eq!(RecordType(0xD3).content(), None);
         assert_eq!(RecordType(0xC5).content(), None);
         assert_eq!(RecordType(0xE3).content(), Some(ContentType::Handshake));

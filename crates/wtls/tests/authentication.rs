@@ -184,7 +184,7 @@ proptest! {
 }
 
 #[test]
-fn an_offer_that_cannot_authenticate_is_answered_by_the_alert_about_that() {
+fn offer_that_cannot_authenticate_gets_insufficient_security_alert() {
     let config = Arc::new(client(Holds::Rsa, &[KeyExchangeSuite::Rsa], &[MD5]));
     let mut pair = Pair::new(&config, &SERVERS.0, None, 1);
     pair.run_out();
@@ -208,7 +208,7 @@ fn mode_at(
 const START: Duration = Duration::from_secs(10);
 
 #[test]
-fn a_session_is_resumed_only_under_the_policy_that_it_was_made_under() {
+fn session_is_resumed_only_under_its_original_policy() {
     use ClientAuthentication::{None, Requested, Required};
     let sessions = Arc::new(MemorySessions::new(100));
     let config = Arc::new(client(Holds::Ec, &[KeyExchangeSuite::EcdhEcdsa], &[SHA]));
@@ -243,7 +243,7 @@ fn a_session_is_resumed_only_under_the_policy_that_it_was_made_under() {
 }
 
 #[test]
-fn a_session_has_a_lifetime_that_resuming_does_not_extend() {
+fn resuming_does_not_extend_the_session_lifetime() {
     let lifetime = Duration::from_secs(24 * 60 * 60);
     assert_eq!(Settings::default().session_lifetime, lifetime);
     let sessions = Arc::new(MemorySessions::new(100));
@@ -263,7 +263,7 @@ fn a_session_has_a_lifetime_that_resuming_does_not_extend() {
 }
 
 #[test]
-fn a_client_does_not_offer_a_session_that_is_over_or_of_another_policy() {
+fn client_does_not_offer_expired_or_other_policy_sessions() {
     let sessions = Arc::new(MemorySessions::new(100));
     let server = Arc::new(server(ClientAuthentication::None, &sessions));
     let base = || client(Holds::Nothing, &[KeyExchangeSuite::EcdhEcdsa], &[SHA]);
@@ -283,7 +283,7 @@ fn a_client_does_not_offer_a_session_that_is_over_or_of_another_policy() {
 }
 
 #[test]
-fn a_session_ends_with_the_validity_of_the_certificates_that_it_rests_on() {
+fn session_ends_with_the_validity_of_its_certificates() {
     // Certificates of the tests are valid for 100,000,000 s from now on.
     let (valid, over) = (Duration::from_secs(100_000_000), Duration::from_secs(100_000_001));
     let sessions = Arc::new(MemorySessions::new(100));
@@ -323,7 +323,7 @@ fn a_session_ends_with_the_validity_of_the_certificates_that_it_rests_on() {
 }
 
 #[test]
-fn a_second_handshake_with_a_sessions_name_does_not_replace_it() {
+fn another_handshake_does_not_replace_a_session_of_equal_id() {
     let sessions = MemorySessions::new(10);
     let config = Arc::new(client(Holds::Nothing, &[KeyExchangeSuite::EcdhEcdsa], &[SHA]));
     let mut pair = Pair::new(&config, &SERVERS.1, None, 1);

@@ -37,7 +37,7 @@ fn issued(issuer: (&str, Kind, usize), leaf: Kind, change: impl FnOnce(&mut Subj
 }
 
 #[test]
-fn chains_of_any_depth_hold() {
+fn chains_of_any_depth_verify() {
     for kind in [Kind::Rsa(1024), EC] {
         for depth in 1..=6 {
             let chain = Chain::new("deep", &vec![kind; depth + 1], 3, false);
@@ -51,7 +51,7 @@ fn chains_of_any_depth_hold() {
 }
 
 #[test]
-fn a_missing_or_misplaced_link_is_an_unknown_issuer() {
+fn missing_or_misplaced_certificate_is_an_unknown_issuer() {
     let chain = Chain::new("gap", &[EC; 4], 3, false);
     let [leaf, lower, upper] = [0, 1, 2].map(|index| chain.certificates[index].clone());
     let unknown = |links: &[&Certificate]| {
@@ -70,7 +70,7 @@ fn a_missing_or_misplaced_link_is_an_unknown_issuer() {
 }
 
 #[test]
-fn validity_has_an_end_and_a_beginning() {
+fn certificates_are_refused_outside_their_validity() {
     for kind in [Kind::Rsa(1024), EC] {
         let chain = Chain::new("brief", &[kind; 3], 3, false);
         let (from, to) = (NOW_UNIX_S - 1000, NOW_UNIX_S + 100_000_000);
@@ -89,7 +89,7 @@ fn validity_has_an_end_and_a_beginning() {
 }
 
 #[test]
-fn intermediates_say_that_they_are_authorities() {
+fn intermediates_must_be_authorities() {
     let root = Chain::new("marked", &[EC, EC], 3, false);
     let root_name = ("marked root; Test; US", EC, 399);
     // A genuine leaf of the root issues a certificate as if it were an authority.
@@ -109,7 +109,7 @@ fn intermediates_say_that_they_are_authorities() {
 }
 
 #[test]
-fn keys_and_signatures_fit_the_key_exchange() {
+fn keys_and_signatures_must_fit_the_key_exchange() {
     let rsa = Chain::new("mixed", &[Kind::Rsa(1024); 2], 3, false);
     let ec = Chain::new("mixed", &[EC; 2], 4, false);
     for (chain, other) in [(&rsa, EC), (&ec, Kind::Rsa(1024))] {
@@ -126,7 +126,7 @@ fn keys_and_signatures_fit_the_key_exchange() {
 }
 
 #[test]
-fn a_namesake_of_the_root_is_not_the_root() {
+fn other_root_with_the_same_name_is_refused() {
     for kind in [Kind::Rsa(1024), EC] {
         let (trusted, namesake) =
             (Chain::new("same", &[kind; 2], 3, false), Chain::new("same", &[kind; 2], 4, false));
@@ -140,7 +140,7 @@ fn a_namesake_of_the_root_is_not_the_root() {
 }
 
 #[test]
-fn a_changed_byte_anywhere_is_refused() {
+fn any_changed_byte_is_refused() {
     for kind in [Kind::Rsa(1024), EC] {
         let chain = Chain::new("bytes", &[kind; 3], 3, false);
         for (place, certificate) in chain.certificates.iter().enumerate() {
@@ -160,7 +160,7 @@ fn a_changed_byte_anywhere_is_refused() {
 }
 
 #[test]
-fn a_server_must_have_the_wanted_name() {
+fn server_must_have_the_expected_name() {
     let chain = Chain::new("gw", &[EC; 2], 3, false);
     let named = |name| verify(&chain.certificates, &chain, &ChainPolicy { name: Some(name), ..policy(EC) });
     named("gw.test").unwrap();
@@ -196,7 +196,7 @@ fn presented(entries: Vec<CertificateEntry>) -> Option<(String, AlertDescription
 }
 
 #[test]
-fn each_refusal_has_its_alert() {
+fn each_certificate_error_has_its_alert() {
     use AlertDescription as D;
     let good = Chain::new("server", &[EC; 2], 1, false).certificates[0].clone();
     assert_eq!(presented(vec![CertificateEntry::Wtls(good.clone())]), None);

@@ -46,7 +46,7 @@ fn hello(config: &Arc<ClientConfig<OpenSsl>>, seed: u64, now: Duration) -> Vec<u
 
 // The only test of its process, so that the counts contain no other allocations.
 #[test]
-fn a_flood_of_beginners_is_bounded_and_keeps_no_client_out() {
+fn flood_of_hellos_uses_limited_memory_and_blocks_no_client() {
     let kinds = [Kind::Ec(Curve::Secp160r1)];
     let (client, server) = certified_pair(&kinds, ClientAuthentication::Required, true, false);
     let (client, server) = (Arc::new(client), Arc::new(server));

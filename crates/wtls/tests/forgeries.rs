@@ -70,7 +70,7 @@ fn two_forged_datagrams_do_not_silence_a_connection() {
 }
 
 #[test]
-fn only_records_made_with_its_keys_keep_a_connection_from_idling() {
+fn only_authenticated_records_reset_the_idle_timer() {
     let (client, server) = ecdh();
     let limits = Limits { idle: Duration::from_secs(600), ..Limits::default() };
     let mut network = Network::new(&client, &server, None, limits, 1);
@@ -110,7 +110,7 @@ fn a_forged_hello_does_not_end_a_handshake() {
 }
 
 #[test]
-fn a_flight_with_another_key_exchange_is_read_and_left_behind() {
+fn forged_flight_with_another_key_exchange_is_ignored() {
     let (client, server) = rsa();
     let mut network = Network::new(&client, &server, None, Limits::default(), 1);
     network.pass(DELAY);
@@ -125,7 +125,7 @@ fn a_flight_with_another_key_exchange_is_read_and_left_behind() {
 }
 
 #[test]
-fn a_finished_that_cannot_be_read_is_warned_of_in_clear_text() {
+fn undecryptable_finished_causes_a_clear_text_warning() {
     let (client, server) = rsa();
     let mut pair = Pair::new(&client, &server, None, 1);
     let hello = pair.client.poll_transmit().unwrap();
@@ -152,7 +152,7 @@ fn a_finished_that_cannot_be_read_is_warned_of_in_clear_text() {
 }
 
 #[test]
-fn a_finished_of_the_right_keys_and_the_wrong_messages_is_a_fatal_matter() {
+fn finished_over_wrong_messages_is_fatal() {
     // The client's keys are right, but the server has received another ClientHello.
     let (client, server) = ecdh();
     let mut pair = Pair::new(&client, &server, None, 1);
@@ -201,7 +201,7 @@ fn no_alert_in_clear_text_ends_a_handshake_or_a_connection() {
 }
 
 #[test]
-fn a_refusal_is_the_reason_once_nothing_else_has_come() {
+fn clear_text_refusal_is_the_reason_after_the_timeout() {
     let (client, server) = certified_pair(&[Kind::Rsa(1024)], ClientAuthentication::None, false, false);
     let mut server = server;
     server.cipher_suites.clear();
@@ -227,7 +227,7 @@ fn a_refusal_is_the_reason_once_nothing_else_has_come() {
 }
 
 #[test]
-fn eight_handshakes_of_an_address_are_kept_beside_each_other() {
+fn eight_handshakes_per_address_are_kept() {
     let (client, server) = ecdh();
     for (forged, survives) in [(7, true), (8, false)] {
         let mut pair = Pair::new(&client, &server, None, 1);
@@ -254,7 +254,7 @@ fn eight_handshakes_of_an_address_are_kept_beside_each_other() {
 }
 
 #[test]
-fn whoever_makes_a_connection_from_a_clients_address_does_not_take_the_clients() {
+fn attacker_at_the_client_address_does_not_take_its_connection() {
     let (client, server) = ecdh();
     let mut network = Network::new(&client, &server, None, Limits::default(), 1);
     network.pass(Duration::from_secs(1));
@@ -289,7 +289,7 @@ fn whoever_makes_a_connection_from_a_clients_address_does_not_take_the_clients()
 }
 
 #[test]
-fn a_flight_that_was_accepted_makes_no_second_connection() {
+fn replayed_flight_makes_no_second_connection() {
     for (client, server) in [rsa(), mutual()] {
         let mut network = Network::new(&client, &server, None, Limits::default(), 1);
         network.pass(Duration::from_secs(1));

@@ -58,14 +58,14 @@ const FULL: [&str; 9] = [
 ];
 
 #[test]
-fn server_authentication_with_ecdh_ecdsa() {
+fn server_authentication_with_ecdh_ecdsa_completes() {
     let kinds = [Kind::Ec(Curve::Secp160r1)];
     let pair = complete(certified_pair(&kinds, ClientAuthentication::None, false, false));
     assert_eq!(pair.client_environment.log.messages(), FULL);
 }
 
 #[test]
-fn server_authentication_with_rsa() {
+fn server_authentication_with_rsa_completes() {
     for bits in [1024, 2048, 3072] {
         let kinds = [Kind::Rsa(bits)];
         let pair = complete(certified_pair(&kinds, ClientAuthentication::None, false, false));
@@ -118,7 +118,7 @@ fn mutual_authentication_with_rsa_signs_the_handshake() {
 }
 
 #[test]
-fn mutual_authentication_with_ecdh_ecdsa_exchanges_nothing_but_certificates() {
+fn mutual_ecdh_ecdsa_exchanges_only_certificates() {
     for curve in Curve::ALL {
         let kinds = [Kind::Ec(curve)];
         let pair = complete(certified_pair(&kinds, ClientAuthentication::Required, true, false));
@@ -129,7 +129,7 @@ fn mutual_authentication_with_ecdh_ecdsa_exchanges_nothing_but_certificates() {
 }
 
 #[test]
-fn every_curve_serves_ecdh_ecdsa_and_ecdh_anon_in_both_point_forms() {
+fn every_curve_works_with_ecdh_ecdsa_and_ecdh_anon() {
     for curve in Curve::ALL {
         complete(certified_pair(&[Kind::Ec(curve)], ClientAuthentication::None, false, false));
         for suite in [KeyExchangeSuite::EcdhAnon, KeyExchangeSuite::EcdhAnonUncompressed] {
@@ -140,7 +140,7 @@ fn every_curve_serves_ecdh_ecdsa_and_ecdh_anon_in_both_point_forms() {
 }
 
 #[test]
-fn curves_without_a_number_may_have_a_private_one() {
+fn unnumbered_curves_may_use_private_numbers() {
     for curve in [Curve::Sect163r2, Curve::Prime256v1, Curve::Sect283k1, Curve::Sect283r1] {
         let kinds = [Kind::Ec(curve), Kind::Ec(Curve::Sect283r1)];
         let in_full = complete(certified_pair(&kinds, ClientAuthentication::Required, true, false));
@@ -159,7 +159,7 @@ fn curves_without_a_number_may_have_a_private_one() {
 }
 
 #[test]
-fn chains_may_be_deep_and_mixed() {
+fn deep_and_mixed_chains_are_accepted() {
     let ec = Kind::Ec;
     let chains: [&[Kind]; 4] = [
         &[ec(Curve::Secp160r1), ec(Curve::Prime256v1)],
@@ -177,7 +177,7 @@ fn chains_may_be_deep_and_mixed() {
 }
 
 #[test]
-fn anonymous_suites_of_every_size() {
+fn anonymous_suites_of_every_size_complete() {
     use KeyExchangeSuite as S;
     let group = ParameterSpecifier::Index;
     let curve = |curve| ParameterSpecifier::of_curve(curve, false);
@@ -210,7 +210,7 @@ fn anonymous_suites_of_every_size() {
 }
 
 #[test]
-fn explicit_groups_are_served_if_the_server_has_them() {
+fn explicit_groups_are_accepted_if_the_server_has_them() {
     let group = |exponent_bytes| {
         let DhGroup { prime, generator, .. } = &*DhGroup::group_2();
         let (prime, generator) = (prime.clone(), generator.clone());
@@ -227,7 +227,7 @@ fn explicit_groups_are_served_if_the_server_has_them() {
 }
 
 #[test]
-fn a_key_above_the_suites_limit_is_refused_by_either_side() {
+fn key_above_the_suite_limit_is_refused_by_either_side() {
     let curve = ParameterSpecifier::of_curve(Curve::Secp160r1, false);
     let (client, server) = anonymous_pair(offer(KeyExchangeSuite::EcdhAnon131, curve));
     let mut pair = Pair::new(&Arc::new(client), &Arc::new(server), None, 1);
@@ -272,7 +272,7 @@ fn a_session_is_resumed() {
 }
 
 #[test]
-fn a_session_closed_as_a_session_cannot_be_resumed() {
+fn closed_session_cannot_be_resumed() {
     let kinds = [Kind::Ec(Curve::Secp160r1)];
     let (client, server) = certified_pair(&kinds, ClientAuthentication::None, false, false);
     let (client, server) = (Arc::new(client), Arc::new(server));
@@ -288,7 +288,7 @@ fn a_session_closed_as_a_session_cannot_be_resumed() {
 }
 
 #[test]
-fn the_optimised_handshake_uses_a_certificate_that_the_server_holds() {
+fn optimised_handshake_uses_a_certificate_known_to_the_server() {
     for curve in [Curve::Secp160r1, Curve::Sect233k1, Curve::Prime256v1] {
         let kinds = [Kind::Ec(curve), Kind::Ec(Curve::Sect283k1)];
         let (mut client, mut server) = certified_pair(&kinds, ClientAuthentication::Required, true, false);
@@ -329,7 +329,7 @@ fn shared_secret_pair(client_secret: &[u8], server_secret: &[u8]) -> Configs {
 }
 
 #[test]
-fn a_shared_secret_takes_the_abbreviated_flow() {
+fn shared_secret_uses_the_abbreviated_handshake() {
     let pair = complete(shared_secret_pair(b"0123456789abcdef", b"0123456789abcdef"));
     assert_eq!(pair.client_environment.log.messages(), ABBREVIATED);
     assert_eq!(established(&pair.client_events).unwrap().mode, HandshakeMode::Abbreviated);
@@ -350,7 +350,7 @@ fn different_shared_secrets_do_not_connect() {
 }
 
 #[test]
-fn the_null_suite_connects_those_who_both_ask_for_it() {
+fn null_suite_connects_if_both_sides_enable_it() {
     let offer = offer(KeyExchangeSuite::Null, ParameterSpecifier::NONE);
     let pair = complete(anonymous_pair(offer));
     assert_eq!(pair.client_environment.log.messages(), ABBREVIATED);
@@ -372,7 +372,7 @@ fn every_cipher_suite_protects_a_connection() {
 }
 
 #[test]
-fn keys_are_refreshed_as_often_as_the_more_cautious_side_wants() {
+fn keys_are_refreshed_at_the_shorter_interval_of_both_sides() {
     let curve = ParameterSpecifier::of_curve(Curve::Secp160r1, false);
     for refresh in [0, 1, 3, 16, 255] {
         let (mut client, server) = anonymous_pair(offer(KeyExchangeSuite::EcdhAnon, curve.clone()));
@@ -389,7 +389,7 @@ fn keys_are_refreshed_as_often_as_the_more_cautious_side_wants() {
 }
 
 #[test]
-fn the_last_record_of_a_datagram_may_go_without_a_length() {
+fn last_record_of_a_datagram_may_omit_its_length() {
     let kinds = [Kind::Ec(Curve::Secp160r1)];
     let (mut client, mut server) = certified_pair(&kinds, ClientAuthentication::Required, true, false);
     client.settings.omit_last_length = true;
@@ -403,7 +403,7 @@ fn the_last_record_of_a_datagram_may_go_without_a_length() {
 }
 
 #[test]
-fn the_server_writes_the_certificate_that_the_client_trusts() {
+fn server_presents_the_certificate_that_the_client_trusts() {
     let first = Chain::new("first", &[Kind::Ec(Curve::Secp160r1)], 4, false);
     let second = Chain::new("second", &[Kind::Ec(Curve::Secp160r1)], 5, false);
     let offer = certified_offer(Kind::Ec(Curve::Secp160r1), false);
@@ -426,7 +426,7 @@ fn the_server_writes_the_certificate_that_the_client_trusts() {
 }
 
 #[test]
-fn the_client_checks_the_servers_name_if_it_wants_one() {
+fn client_checks_the_server_name_if_configured() {
     for (name, right) in [("server.test", true), ("other.test", false)] {
         let kinds = [Kind::Ec(Curve::Secp160r1)];
         let (mut client, server) = certified_pair(&kinds, ClientAuthentication::None, false, false);
@@ -438,7 +438,7 @@ fn the_client_checks_the_servers_name_if_it_wants_one() {
 }
 
 #[test]
-fn nothing_in_common_is_told_by_the_right_alert() {
+fn no_common_parameter_causes_the_right_alert() {
     use AlertDescription as D;
     let run = |change: &dyn Fn(&mut Configs)| {
         let curve = ParameterSpecifier::of_curve(Curve::Secp160r1, false);

@@ -302,7 +302,7 @@ fn run(flow: &Flow, sees: bool, poses: bool, seed: u64) -> usize {
 
 #[test]
 #[ignore = "one run of those above, to look at"]
-fn one_run() {
+fn run_one_hostile_flow_by_environment() {
     let [flow, sees, poses, seed] =
         ["FLOW", "SEES", "POSES", "SEED"].map(|name| std::env::var(name).unwrap());
     let flow = FLOWS.iter().find(|other| other.name == flow).unwrap();
@@ -321,16 +321,16 @@ fn run_all(sees: bool, poses: bool) {
 }
 
 #[test]
-fn a_stranger_who_sees_nothing_changes_nothing() {
+fn blind_attacker_changes_nothing() {
     run_all(false, false);
 }
 
 #[test]
-fn a_stranger_who_sees_everything_changes_nothing() {
+fn observing_attacker_changes_nothing() {
     run_all(true, false);
 }
 
 #[test]
-fn a_stranger_who_makes_connections_from_the_clients_address_changes_nothing() {
+fn attacker_connecting_from_the_client_address_changes_nothing() {
     run_all(true, true);
 }

@@ -158,7 +158,7 @@ fn conversation(flow: &Flow, before: &mut dyn FnMut(&mut Network, usize)) -> usi
 }
 
 #[test]
-fn no_record_in_clear_text_at_any_step_changes_anything() {
+fn injected_clear_text_records_change_nothing_at_any_step() {
     let (mut injected, mut runs) = (0, 0);
     for flow in FLOWS.iter() {
         let steps = conversation(flow, &mut |_, _| ());

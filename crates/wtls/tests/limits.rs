@@ -82,7 +82,7 @@ fn total(datagrams: &[Vec<u8>]) -> usize {
 }
 
 #[test]
-fn without_a_budget_no_address_is_sent_more_than_three_times_what_came() {
+fn without_a_budget_replies_are_at_most_three_times_the_input() {
     let (client, server) = long_chain();
     let limits = Limits { reflection: NOTHING, ..Limits::default() };
     let mut server = Server::new(&server, limits);
@@ -108,7 +108,7 @@ fn without_a_budget_no_address_is_sent_more_than_three_times_what_came() {
 }
 
 #[test]
-fn without_a_budget_a_client_gets_in_by_repeating_itself() {
+fn without_a_budget_a_retransmitting_client_connects() {
     let kinds = [Kind::Rsa(1024); 3];
     let (client, config) = shared(certified_pair(&kinds, ClientAuthentication::None, false, false));
     let limits = Limits { reflection: NOTHING, ..Limits::default() };
@@ -118,7 +118,7 @@ fn without_a_budget_a_client_gets_in_by_repeating_itself() {
 }
 
 #[test]
-fn a_client_that_finishes_gives_back_what_it_cost() {
+fn finished_client_returns_its_budget() {
     let (client, config) = long_chain();
     // Enough for one first flight, once.
     let limits = Limits { reflection: Budget::per_second(2_000, 0), ..Limits::default() };
@@ -130,7 +130,7 @@ fn a_client_that_finishes_gives_back_what_it_cost() {
 }
 
 #[test]
-fn a_flood_is_reflected_at_the_budgets_rate() {
+fn replies_to_a_flood_follow_the_budget_rate() {
     let (client, config) = long_chain();
     let reflection = Budget::per_second(20_000, 1_000);
     let mut server = Server::new(&config, Limits { reflection, ..Limits::default() });
@@ -150,7 +150,7 @@ fn a_flood_is_reflected_at_the_budgets_rate() {
 }
 
 #[test]
-fn a_stranger_is_told_that_there_is_no_connection_within_the_same_bounds() {
+fn no_connection_alerts_stay_within_the_same_budget() {
     let (_, config) = anonymous();
     let limits = Limits { reflection: NOTHING, ..Limits::default() };
     let mut server = Server::new(&config, limits);
@@ -163,7 +163,7 @@ fn a_stranger_is_told_that_there_is_no_connection_within_the_same_bounds() {
 }
 
 #[test]
-fn a_flood_of_anonymous_hellos_costs_keys_at_the_budgets_rate() {
+fn key_generations_in_a_flood_follow_the_budget_rate() {
     let (client, config) = anonymous();
     let operations = Budget::per_second(50, 10);
     let mut server = Server::new(&config, Limits { operations, ..Limits::default() });
@@ -186,7 +186,7 @@ fn a_flood_of_anonymous_hellos_costs_keys_at_the_budgets_rate() {
 }
 
 #[test]
-fn the_keys_of_clients_that_finish_are_free() {
+fn keys_of_finished_clients_use_no_budget() {
     let (client, config) = anonymous();
     let operations = Budget::per_second(1, 0);
     let mut server = Server::new(&config, Limits { operations, ..Limits::default() });
@@ -201,7 +201,7 @@ fn the_keys_of_clients_that_finish_are_free() {
 }
 
 #[test]
-fn handshakes_that_have_succeeded_make_room_first() {
+fn completed_handshakes_free_half_open_places_first() {
     let (client, config) = anonymous();
     let limits = Limits { half_open: 10, ..Limits::default() };
     let mut server = Server::new(&config, limits);
@@ -220,7 +220,7 @@ fn handshakes_that_have_succeeded_make_room_first() {
 }
 
 #[test]
-fn the_connection_that_was_silent_longest_makes_room() {
+fn longest_silent_connection_is_evicted() {
     let (client, config) = anonymous();
     let limits = Limits { established: 3, ..Limits::default() };
     let mut server = Server::new(&config, limits);

@@ -119,7 +119,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_changed_datagram_never_divides_the_two_sides(
+    fn changed_datagram_never_leaves_the_sides_in_disagreement(
         flow in 0usize..7,
         index in 0usize..4,
         change in change(),
@@ -129,7 +129,7 @@ proptest! {
 }
 
 #[test]
-fn every_bit_of_every_datagram_of_two_flows() {
+fn any_flipped_bit_in_two_flows_is_handled() {
     // One flow in which the client finishes first, and one in which the server does.
     for flow in [0, 6] {
         let (client, server, session) = &FLOWS[flow];

@@ -144,7 +144,7 @@ fn block_suites() -> impl Iterator<Item = CipherSuite> {
 }
 
 #[test]
-fn every_honest_padding_is_accepted_at_the_same_cost() {
+fn every_valid_padding_is_accepted_at_the_same_cost() {
     for suite in block_suites() {
         let total = 400;
         let mut costs = std::collections::BTreeSet::new();
@@ -163,7 +163,7 @@ fn every_honest_padding_is_accepted_at_the_same_cost() {
 }
 
 #[test]
-fn wrong_padding_and_a_wrong_mac_are_the_same_error_at_the_same_cost() {
+fn wrong_padding_and_wrong_mac_have_the_same_error_and_cost() {
     for suite in block_suites() {
         let content = vec![9; 200 - suite.mac.mac_bytes() - 8];
         let cases = [
@@ -187,7 +187,7 @@ fn wrong_padding_and_a_wrong_mac_are_the_same_error_at_the_same_cost() {
 }
 
 #[test]
-fn lengths_that_cannot_be_are_refused_without_keys() {
+fn impossible_lengths_are_refused_before_decryption() {
     let suite = CipherSuite::RC5_SHA;
     for length in [0, 1, 7, 8, 16, 23, 25, 31] {
         let (result, cost) = open(suite, &vec![0; length], false);
@@ -197,7 +197,7 @@ fn lengths_that_cannot_be_are_refused_without_keys() {
 }
 
 #[test]
-fn records_without_numbers_are_counted() {
+fn records_without_numbers_get_consecutive_numbers() {
     let suite = CipherSuite::RC5_SHA;
     let record_type = RecordType::new(ContentType::ApplicationData, true, false, true);
     let mut decryptor = RecordDecryptor::new(&*PROVIDER, secret(suite));
@@ -211,7 +211,7 @@ fn records_without_numbers_are_counted() {
 }
 
 #[test]
-fn records_around_a_key_refresh_may_change_places() {
+fn records_around_a_key_refresh_may_be_reordered() {
     let suite = CipherSuite::RC5_SHA;
     let master = MasterSecret::from_bytes([7; 20]);
     let randoms = Randoms { client: [1; 16], server: [2; 16] };
@@ -263,7 +263,7 @@ fn alerts(distinguish: bool) -> Vec<Alert> {
 }
 
 #[test]
-fn one_alert_stands_for_both_errors_unless_two_are_asked_for() {
+fn padding_and_mac_errors_share_an_alert_unless_configured() {
     let mac = Alert::warning(AlertDescription::BadRecordMac);
     let padding = Alert::warning(AlertDescription::DecryptionFailed);
     assert_eq!(alerts(false), [mac, mac]);
@@ -271,7 +271,7 @@ fn one_alert_stands_for_both_errors_unless_two_are_asked_for() {
 }
 
 #[test]
-fn warnings_about_bad_records_come_to_an_end() {
+fn number_of_warnings_about_bad_records_is_limited() {
     let curve = ParameterSpecifier::of_curve(Curve::Wtls8, false);
     let (client, server) = anonymous_pair(offer(KeyExchangeSuite::EcdhAnon, curve));
     let mut pair = Pair::new(&Arc::new(client), &Arc::new(server), None, 1);

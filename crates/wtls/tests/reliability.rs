@@ -49,7 +49,7 @@ fn every_flow() -> Vec<(&'static str, Configs, Option<Session>)> {
 }
 
 #[test]
-fn an_unanswered_hello_is_sent_five_times_and_then_given_up() {
+fn unanswered_hello_is_sent_five_times_and_then_abandoned() {
     let (client, server) = anonymous();
     let mut pair = Pair::new(&client, &server, None, 1);
     let begin = pair.now;
@@ -126,7 +126,7 @@ fn a_server_answers_the_same_last_flight_with_the_same_finished() {
 }
 
 #[test]
-fn a_client_that_finishes_last_repeats_itself_in_front_of_its_data() {
+fn client_that_finishes_last_repeats_its_flight_before_data() {
     let (client, server) = anonymous();
     let mut first = Pair::new(&client, &server, None, 1);
     first.run();
@@ -161,7 +161,7 @@ fn a_client_that_finishes_last_repeats_itself_in_front_of_its_data() {
 }
 
 #[test]
-fn data_from_the_server_shows_that_it_has_the_last_flight() {
+fn server_data_acknowledges_the_last_flight() {
     let (client, server) = anonymous();
     let mut first = Pair::new(&client, &server, None, 1);
     first.run();
@@ -207,7 +207,7 @@ fn survives(configs: &Configs, session: Option<Session>, lost: &[usize]) -> Pair
 }
 
 #[test]
-fn the_loss_of_any_datagram_or_any_two_is_survived() {
+fn handshake_survives_the_loss_of_any_two_datagrams() {
     for (name, configs, session) in every_flow() {
         for first in 0..8 {
             for second in first..8 {
@@ -224,7 +224,7 @@ fn the_loss_of_any_datagram_or_any_two_is_survived() {
 }
 
 #[test]
-fn everything_may_come_twice() {
+fn duplicated_datagrams_are_accepted() {
     for (name, configs, session) in every_flow() {
         let mut pair = Pair::new(&configs.0, &configs.1, session, 5);
         for _ in 0..10 {
@@ -286,7 +286,7 @@ fn a_flight_split_into_records_may_come_in_any_order() {
 }
 
 #[test]
-fn a_new_handshake_replaces_an_open_connection_only_when_it_is_over() {
+fn only_a_completed_handshake_replaces_an_open_connection() {
     let (client, server) = anonymous();
     let mut old = Pair::new(&client, &server, None, 1);
     old.run();
@@ -316,7 +316,7 @@ fn a_new_handshake_replaces_an_open_connection_only_when_it_is_over() {
 }
 
 #[test]
-fn a_failed_handshake_beside_an_open_connection_leaves_it_alone() {
+fn failed_handshake_does_not_affect_an_open_connection() {
     let (client, server) = anonymous();
     let mut pair = Pair::new(&client, &server, None, 1);
     pair.run();
@@ -348,7 +348,7 @@ fn time_required_gives_the_server_more_time() {
 }
 
 #[test]
-fn an_alert_in_clear_text_without_the_right_checksum_is_not_believed() {
+fn clear_text_alert_with_a_wrong_checksum_is_ignored() {
     let (client, server) = anonymous();
     let mut pair = Pair::new(&client, &server, None, 1);
     pair.run();
@@ -363,7 +363,7 @@ fn an_alert_in_clear_text_without_the_right_checksum_is_not_believed() {
 }
 
 #[test]
-fn a_forged_goodbye_in_clear_text_does_not_close_an_open_connection() {
+fn forged_clear_text_close_notify_is_ignored() {
     let (client, server) = anonymous();
     let mut pair = Pair::new(&client, &server, None, 1);
     pair.run();
@@ -378,7 +378,7 @@ fn a_forged_goodbye_in_clear_text_does_not_close_an_open_connection() {
 }
 
 #[test]
-fn a_connection_ends_before_its_numbers_do() {
+fn connection_ends_before_its_sequence_numbers_are_used_up() {
     let (client, server) = anonymous();
     let mut pair = Pair::new(&client, &server, None, 1);
     pair.run();
@@ -400,7 +400,7 @@ fn a_connection_ends_before_its_numbers_do() {
 }
 
 #[test]
-fn what_cannot_be_sent_is_refused() {
+fn invalid_writes_are_refused() {
     let (client, server) = anonymous();
     let mut pair = Pair::new(&client, &server, None, 1);
     let cx = &mut pair.client_environment.cx(pair.now);

@@ -83,7 +83,7 @@ fn full_handshake_client() -> ClientConfig<OpenSsl> {
 }
 
 #[test]
-fn a_client_has_the_worked_conversation() {
+fn client_reproduces_the_worked_handshake() {
     let script = (0xA0..=0xAB).chain(0xC0..=0xD2).chain(0x01..=0x29);
     let mut random = Scripted::new(script);
     let mut observer = ();
@@ -120,7 +120,7 @@ fn a_client_has_the_worked_conversation() {
 }
 
 #[test]
-fn a_server_tells_a_stranger_that_there_is_no_connection() {
+fn server_sends_no_connection_alert_to_an_unknown_client() {
     let config = ServerConfig::<OpenSsl>::new(vec![]);
     let mut server = ServerConnection::new(Arc::new(config));
     let mut random = Scripted::new([]);
@@ -176,7 +176,7 @@ fn a_server_resumes_the_worked_session() {
 }
 
 #[test]
-fn a_record_under_every_cipher_and_mac() {
+fn records_match_the_vectors_for_every_cipher_and_mac() {
     let plaintext = b"WTLS test";
     for vector in v::SUITES {
         let suite = CipherSuite {
@@ -220,7 +220,7 @@ fn a_record_under_every_cipher_and_mac() {
 }
 
 #[test]
-fn the_prf_with_either_hash() {
+fn prf_matches_the_vectors_for_both_hashes() {
     let secret: Vec<u8> = (0..0x14).collect();
     let seed: Vec<u8> = (0..0x20).collect();
     for (hash, expected) in [(HashAlgorithm::Sha1, v::PRF_SHA1), (HashAlgorithm::Md5, v::PRF_MD5)] {
@@ -236,7 +236,7 @@ fn the_prf_with_either_hash() {
 }
 
 #[test]
-fn master_secrets_of_every_kind() {
+fn master_secrets_match_the_vectors() {
     let of =
         |pre_master: PreMasterSecret, hash| *pre_master.into_master(&*PROVIDER, hash, &randoms()).as_bytes();
     let sha1 = HashAlgorithm::Sha1;
@@ -281,7 +281,7 @@ fn rsa_key(modulus: &str, private_exponent: &str) -> PrivateKey {
 }
 
 #[test]
-fn the_servers_key_opens_the_encrypted_secret_and_nothing_else() {
+fn server_key_decrypts_only_the_encrypted_secret() {
     let key = rsa_key(v::SERVER_MODULUS, v::SERVER_PRIVATE_EXPONENT);
     let fallback = [0xFF; 20];
     let mut ciphertext = unhex(v::CLIENT_FLIGHT)[10..74].to_vec();
@@ -297,7 +297,7 @@ fn the_servers_key_opens_the_encrypted_secret_and_nothing_else() {
 }
 
 #[test]
-fn the_authority_signs_the_bare_hash() {
+fn authority_signature_covers_the_bare_hash() {
     let key = rsa_key(v::CA_MODULUS, v::CA_PRIVATE_EXPONENT);
     let flight = unhex(v::SERVER_FLIGHT);
     // After ServerHello (36 bytes), the record header (5), that of the message (3), the length of
@@ -310,7 +310,7 @@ fn the_authority_signs_the_bare_hash() {
 }
 
 #[test]
-fn agreement_on_curve_7() {
+fn key_agreement_on_curve_7_matches_the_vector() {
     let curve = Curve::Secp160r1;
     let scalar = |first: u8| (first..first + 20).collect::<Vec<u8>>();
     let (a, b) = (scalar(0x01), scalar(0x11));
@@ -324,7 +324,7 @@ fn agreement_on_curve_7() {
 }
 
 #[test]
-fn a_signature_on_curve_7() {
+fn signature_on_curve_7_matches_the_vector() {
     let key = PROVIDER.ec_key(Curve::Secp160r1, &(0x01..=0x14).collect::<Vec<u8>>()).unwrap();
     let hash = PROVIDER.digest(HashAlgorithm::Sha1, &[b"abc"]);
     let mut nonce = Scripted::new(std::iter::once(0).chain(0x21..=0x34));
@@ -333,7 +333,7 @@ fn a_signature_on_curve_7() {
 }
 
 #[test]
-fn a_certificate_with_an_ecdh_key() {
+fn certificate_with_an_ecdh_key_matches_the_vector() {
     let certificate = Certificate::from_bytes("certificate", &unhex(v::EC_CERTIFICATE)).unwrap();
     let fields = certificate.fields();
     assert_eq!(fields.issuer.as_text(), Some("EC Root; Test Org; US"));
@@ -363,7 +363,7 @@ fn a_certificate_with_an_ecdh_key() {
 }
 
 #[test]
-fn rc5_of_rfc_2040() {
+fn rc5_matches_rfc_2040() {
     let key = unhex("01020304050607081020304050607080");
     let iv = [1, 2, 3, 4, 5, 6, 7, 8];
     for (cipher, expected) in
@@ -379,7 +379,7 @@ fn rc5_of_rfc_2040() {
 
 /// With one hash, OpenSSL's TLS1-PRF is P_hash over label and seed, which is the PRF of WTLS.
 #[test]
-fn the_prf_is_openssls_with_one_hash() {
+fn prf_matches_openssl_with_one_hash() {
     let mut random = random();
     for (hash, name) in [(HashAlgorithm::Sha1, c"SHA1"), (HashAlgorithm::Md5, c"MD5")] {
         for length in [1, 12, 20, 44, 52, 100, 300] {
@@ -428,7 +428,7 @@ fn openssl_tls1_prf(hash: &std::ffi::CStr, secret: &[u8], seed: &[u8], length: u
 }
 
 #[test]
-fn the_groups_agree_and_have_the_order_that_the_specification_gives() {
+fn dh_groups_agree_and_have_the_specified_order() {
     use openssl::bn::{BigNum, BigNumContext};
     let orders = [
         (DhGroup::group_1(), "DD0838E2DFED712C9A9CD91A874143A0C5CBFE41"),

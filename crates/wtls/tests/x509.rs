@@ -165,7 +165,7 @@ fn pair(kind: Kind, digest: MessageDigest, mutual: bool) -> (ClientConfig<OpenSs
 }
 
 #[test]
-fn handshakes_with_x509_certificates() {
+fn handshakes_with_x509_certificates_complete() {
     let kinds = [
         (Kind::Rsa(1024), MessageDigest::sha1()),
         (Kind::Rsa(2048), MessageDigest::sha256()),
@@ -200,7 +200,7 @@ fn handshakes_with_x509_certificates() {
 }
 
 #[test]
-fn a_client_that_the_server_knows_by_its_x509_certificate() {
+fn client_is_identified_by_its_x509_key_hash() {
     let kind = Kind::Ec(Curve::Sect163k1);
     let (mut client, mut server) = pair(kind, MessageDigest::sha256(), true);
     let handset = Family::new("handset", kind, MessageDigest::sha256());
@@ -226,7 +226,7 @@ fn a_client_that_the_server_knows_by_its_x509_certificate() {
 }
 
 #[test]
-fn a_name_too_long_to_travel_is_told_by_its_keys_hash() {
+fn overlong_root_name_is_replaced_by_its_key_hash() {
     let kind = Kind::Rsa(1024);
     let keys = [generate(kind, 900), generate(kind, 901)];
     let long = "r".repeat(64);
@@ -288,7 +288,7 @@ fn verified_of(
 }
 
 #[test]
-fn what_is_refused_about_x509_chains() {
+fn each_invalid_x509_chain_is_refused() {
     for kind in [Kind::Rsa(1024), Kind::Ec(Curve::Secp160r1)] {
         let family = Family::new("gateway", kind, MessageDigest::sha256());
         let [key, ca_key, root_key] = &family.keys;
@@ -334,7 +334,7 @@ fn what_is_refused_about_x509_chains() {
 }
 
 #[test]
-fn a_key_does_what_it_was_certified_for() {
+fn key_usage_is_enforced() {
     type Allow = fn(&mut KeyUsage) -> &mut KeyUsage;
     let usages: [(&str, Allow); 3] = [
         ("digital signatures", KeyUsage::digital_signature),
@@ -370,7 +370,7 @@ fn a_key_does_what_it_was_certified_for() {
 }
 
 #[test]
-fn purposes_are_minded_all_the_way_up() {
+fn extended_key_usage_is_enforced_on_the_whole_chain() {
     let kind = Kind::Rsa(1024);
     let family = Family::new("gateway", kind, MessageDigest::sha256());
     let [key, ca_key, root_key] = &family.keys;
@@ -405,7 +405,7 @@ fn purposes_are_minded_all_the_way_up() {
 }
 
 #[test]
-fn limited_names_are_refused_and_nothing_stands_there_twice() {
+fn name_constraints_and_repeated_extensions_are_refused() {
     let key = generate(Kind::Rsa(1024), 900);
     let extension = |id: &str, critical, value: &[u8]| {
         let id = Asn1Object::from_str(id).unwrap();
@@ -425,7 +425,7 @@ fn limited_names_are_refused_and_nothing_stands_there_twice() {
 }
 
 #[test]
-fn a_name_for_an_address_leaves_the_common_name_to_count() {
+fn common_name_is_used_beside_an_ip_alternative_name() {
     let kind = Kind::Ec(Curve::Secp160r1);
     let family = Family::new("gateway", kind, MessageDigest::sha256());
     let mut address = SubjectAlternativeName::new();
@@ -439,7 +439,7 @@ fn a_name_for_an_address_leaves_the_common_name_to_count() {
 }
 
 #[test]
-fn an_authority_certifies_no_deeper_than_it_may() {
+fn path_length_constraint_is_enforced() {
     let kind = Kind::Ec(Curve::Secp160r1);
     let keys = [0, 1, 2, 3].map(|_| generate(kind, 0));
     let root = Spec { ca: Some(9), ..Spec::new("root", &keys[3], ("root", &keys[3])) }.make();
@@ -457,7 +457,7 @@ fn an_authority_certifies_no_deeper_than_it_may() {
 }
 
 #[test]
-fn keys_and_signatures_that_wtls_has_not() {
+fn keys_and_signatures_unknown_to_wtls_are_refused() {
     let root_key = generate(Kind::Rsa(1024), 900);
     let ed25519 = PKey::generate_ed25519().unwrap();
     let p384 = EcGroup::from_curve_name(Nid::SECP384R1).unwrap();
@@ -478,7 +478,7 @@ fn keys_and_signatures_that_wtls_has_not() {
 }
 
 #[test]
-fn a_changed_byte_anywhere_is_refused() {
+fn any_changed_byte_is_refused() {
     for kind in [Kind::Rsa(1024), Kind::Ec(Curve::Sect163k1)] {
         let family = Family::new("gateway", kind, MessageDigest::sha256());
         let anchor = [family.anchor()];
@@ -509,7 +509,7 @@ fn a_changed_byte_anywhere_is_refused() {
 }
 
 #[test]
-fn cut_anywhere_it_is_malformed() {
+fn truncated_certificate_is_malformed() {
     let whole =
         Family::new("gateway", Kind::Ec(Curve::Secp160r1), MessageDigest::sha256()).leaf.to_der().unwrap();
     for length in 0..whole.len() {

@@ -63,7 +63,7 @@ def _pairs() -> Iterator[tuple[str, str]]:
         yield "163k", root
 
 
-def test_every_curve_and_whatever_may_be_the_root(told: dict[str, list[str]]) -> None:
+def test_every_curve_is_named_and_ambiguous_roots_are_reported(told: dict[str, list[str]]) -> None:
     for asked, (suite, *problems) in told.items():
         leaf, root = asked.split("@")
         assert suite is not None, asked

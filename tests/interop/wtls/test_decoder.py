@@ -16,7 +16,7 @@ from interop.wtls.signatures import rsa_verifies
 from interop.wtls.structures import RSAPublicKey
 
 
-def test_worked_handshake() -> None:
+def test_worked_handshake_is_decoded() -> None:
     decoder = decode([*worked.FULL, ("client", worked.CLIENT_DATA)])
     names = [item.name for item in decoder.items]
     assert names == [
@@ -41,7 +41,7 @@ def test_worked_handshake() -> None:
     assert not rsa_verifies(root, digest[::-1], leaf.signature)
 
 
-def test_worked_alerts() -> None:
+def test_worked_alerts_are_decoded() -> None:
     decoder = decode([("client", worked.CLIENT_HELLO), ("server", worked.NO_CONNECTION)])
     assert decoder.items[-1].body == Alert("critical", 5, bytes.fromhex("42fa49bd"))
     assert checksum(worked.CLIENT_DATA).hex() == "42fa49bd"
@@ -51,7 +51,7 @@ def test_worked_alerts() -> None:
     assert decoder.datagram("server", alert)[0].body == Alert("warning", 20, bytes.fromhex("42fa49bd"))
 
 
-def test_worked_curve_certificate() -> None:
+def test_worked_curve_certificate_verifies() -> None:
     leaf = whole(worked.EC_CERTIFICATE, "certificate", certificate)
     curve = NUMBERED[leaf.parameters.index]
     root = curve.point(worked.EC_ROOT_POINT)
@@ -74,7 +74,7 @@ def test_base_points_have_their_orders(number: int) -> None:
 
 
 @pytest.mark.parametrize("number", range(len(worked.FULL)))
-def test_no_byte_may_be_missing(number: int) -> None:
+def test_datagram_with_missing_or_extra_bytes_is_refused(number: int) -> None:
     """Any datagram cut short anywhere, or with a byte more, is refused."""
     before = worked.FULL[:number]
     sender, data = worked.FULL[number]
@@ -104,14 +104,14 @@ def test_no_byte_may_be_missing(number: int) -> None:
         (32, 2, "no curve has the number 2"),
     ],
 )
-def test_refused(at: int, value: int, why: str) -> None:
+def test_altered_client_hello_is_refused(at: int, value: int, why: str) -> None:
     data = bytearray(worked.CLIENT_HELLO)
     data[at] = value
     with pytest.raises(Malformed, match=why):
         decode([("client", bytes(data))])
 
 
-def test_refused_choice() -> None:
+def test_server_choice_that_was_not_offered_is_refused() -> None:
     data = bytearray(worked.SERVER_FLIGHT)
     at = data.index(bytes.fromhex("5e55104e")) + 4
     data[at] = 3

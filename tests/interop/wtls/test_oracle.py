@@ -64,14 +64,14 @@ def test_same_messages_and_bytes_as_measured(captured: Captured, suite: str) -> 
         assert sum(size for who, _, size in seen if who == sender) == measured["bytes"][direction]
 
 
-def test_inspect_gives_each_handshake_its_name(captured: Captured) -> None:
+def test_inspect_names_the_suite_of_each_handshake(captured: Captured) -> None:
     """Except for sessions established outside the capture."""
     found = [one.connection.suite for one in sorted_by_index(captures.inspect(captured.path))]
     assert found == [None if suite.endswith("/resumed") else suite for suite in CASES]
 
 
 @each_suite
-def test_order_and_flights(captured: Captured, suite: str) -> None:
+def test_message_order_and_flights_follow_the_specification(captured: Captured, suite: str) -> None:
     """The order is the specification's, and a flight is sent in one datagram."""
     items = captured.connections[suite].items
     flights = [list(group) for _, group in groupby(items, key=lambda item: item.datagram)]
@@ -79,7 +79,7 @@ def test_order_and_flights(captured: Captured, suite: str) -> None:
 
 
 @each_suite
-def test_records(captured: Captured, suite: str) -> None:
+def test_record_headers_and_numbers_follow_the_specification(captured: Captured, suite: str) -> None:
     """Sequence numbers include the ChangeCipherSpec and restart after it; each header is complete."""
     for item in captured.connections[suite].items:
         assert item.record.has_length
@@ -93,7 +93,7 @@ def test_records(captured: Captured, suite: str) -> None:
 
 
 @each_suite
-def test_hellos(captured: Captured, suite: str) -> None:
+def test_hellos_match_the_suite(captured: Captured, suite: str) -> None:
     connection = captured.connections[suite]
     client, server = connection.client_hello, connection.server_hello
     assert client is not None
@@ -136,7 +136,7 @@ def same_kind(root: Certificate, key: str) -> bool:
 
 
 @pytest.mark.parametrize("suite", [suite for suite in CASES if "anon" not in suite and "shared" not in suite])
-def test_certificates(captured: Captured, suite: str) -> None:
+def test_certificates_match_the_suite_and_verify(captured: Captured, suite: str) -> None:
     """Fields fit the suite's name, and each signature is the next certificate's, up to a trusted root."""
     connection, described = captured.connections[suite], keys(suite)
     described = described if len(described) > 1 else described * 2
@@ -169,7 +169,7 @@ def test_certificates(captured: Captured, suite: str) -> None:
 
 
 @pytest.mark.parametrize("key", EXPLICIT_ORDERS)
-def test_curves_spelt_out(captured: Captured, key: str) -> None:
+def test_explicit_curve_parameters_are_the_standard_ones(captured: Captured, key: str) -> None:
     """The parameters are the standard curve's: the order is the same, and the base point has this order."""
     ((_, chain),) = chains(captured.connections[f"wtls/ecdh_ecdsa/{key}/server"])
     parameters = chain[0].parameters
@@ -183,7 +183,7 @@ def test_curves_spelt_out(captured: Captured, key: str) -> None:
 
 
 @pytest.mark.parametrize("suite", [suite for suite in CASES if "request" in suite or "mutual" in suite])
-def test_certificate_request(captured: Captured, suite: str) -> None:
+def test_certificate_request_names_suitable_authorities(captured: Captured, suite: str) -> None:
     for _, request in all_of(captured.connections[suite], CertificateRequest):
         offer = captured.connections[suite].offer
         assert offer is not None
@@ -192,7 +192,7 @@ def test_certificate_request(captured: Captured, suite: str) -> None:
 
 
 @pytest.mark.parametrize("suite", [suite for suite in CASES if CASES[suite] == "anonymous"])
-def test_anonymous_keys(captured: Captured, suite: str) -> None:
+def test_anonymous_keys_match_the_suite(captured: Captured, suite: str) -> None:
     connection = captured.connections[suite]
     ((_, server),) = all_of(connection, ServerKeyExchange)
     ((_, client),) = all_of(connection, ClientKeyExchange)
@@ -216,7 +216,7 @@ def test_anonymous_keys(captured: Captured, suite: str) -> None:
 
 
 @pytest.mark.parametrize("suite", [suite for suite in CASES if CASES[suite] in ("server", "requested")])
-def test_client_key_exchange(captured: Captured, suite: str) -> None:
+def test_client_key_exchange_matches_the_server_key(captured: Captured, suite: str) -> None:
     """A block as long as the modulus, or a point on the curve of the server's certificate."""
     connection = captured.connections[suite]
     (leaf, *_) = next(chain for sender, chain in chains(connection) if sender == "server")
@@ -231,7 +231,7 @@ def test_client_key_exchange(captured: Captured, suite: str) -> None:
 
 
 @pytest.mark.parametrize("suite", [suite for suite in CASES if CASES[suite] == "mutual RSA"])
-def test_certificate_verify(captured: Captured, suite: str) -> None:
+def test_certificate_verify_signs_all_previous_messages(captured: Captured, suite: str) -> None:
     """The client signed all handshake messages before this one, with the key of its certificate."""
     connection = captured.connections[suite]
     ((_, verify),) = all_of(connection, CertificateVerify)
@@ -246,5 +246,5 @@ def test_certificate_verify(captured: Captured, suite: str) -> None:
     assert not rsa_verifies(leaf.key, hashlib.sha1(before + b"\0").digest(), verify.signature)
 
 
-def test_checksum_of_nothing() -> None:
+def test_checksum_of_empty_data_is_zero() -> None:
     assert checksum(b"") == bytes(4)

@@ -151,7 +151,7 @@ def same_certificates(shown: dict[str, Any] | str, body: Certificates) -> None:
         assert int(tree[prefix + "signature.signature"]) == 8 * len(one.signature)
 
 
-def test_every_handshake(captured: Captured, peer: Callable[[str], str]) -> None:
+def test_every_handshake_matches_tshark(captured: Captured, peer: Callable[[str], str]) -> None:
     frames = dissect(peer("tshark"), captured.path)
     by_client: dict[tuple[bytes, int], list[Frame]] = {}
     for frame in frames:
@@ -165,7 +165,7 @@ def test_every_handshake(captured: Captured, peer: Callable[[str], str]) -> None
 
 
 @pytest.mark.parametrize("alert", [worked.NO_CONNECTION, worked.BAD_RECORD_MAC])
-def test_alerts(alert: bytes, tmp_path: Path, peer: Callable[[str], str]) -> None:
+def test_alerts_match_tshark(alert: bytes, tmp_path: Path, peer: Callable[[str], str]) -> None:
     """Unencrypted alerts after a handshake: sequence number 2, or 65535 without a connection."""
     if alert == worked.BAD_RECORD_MAC:
         alert = alert[:1] + b"\0\1" + alert[3:]  # the server's next number

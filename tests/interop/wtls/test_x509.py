@@ -44,7 +44,7 @@ def test_same_bytes_as_measured(captured: tuple[str, Decoder, Path]) -> None:
     assert seen == [(one["from"], one["name"], one["bytes"]) for one in measured["messages"]]
 
 
-def test_inspect_gives_it_its_name(captured: tuple[str, Decoder, Path]) -> None:
+def test_inspect_names_the_suite(captured: tuple[str, Decoder, Path]) -> None:
     suite, _, folder = captured
     (found,) = captures.inspect(folder / "one.pcap")
     assert found.connection.suite == suite

@@ -57,7 +57,7 @@ def test_the_commands_exit_status_is_passed_on(shakedown: Run, code: str, status
     assert shakedown("bearer", "run", "ethernet", "--", *python(code)).returncode == status
 
 
-def test_what_cannot_run_is_said_in_one_line(shakedown: Run, tmp_path: Path) -> None:
+def test_command_that_cannot_run_is_reported_in_one_line(shakedown: Run, tmp_path: Path) -> None:
     missing = shakedown("bearer", "run", "lte", "--", "no-such-program")
     assert (missing.returncode, missing.stderr) == (
         127,
@@ -82,14 +82,14 @@ def test_what_cannot_run_is_said_in_one_line(shakedown: Run, tmp_path: Path) -> 
         (["check", "lte", "--seconds", "nan"], "is not a duration"),
     ],
 )
-def test_options_that_mean_nothing_are_one_line(shakedown: Run, arguments: list[str], says: str) -> None:
+def test_invalid_options_are_reported_in_one_line(shakedown: Run, arguments: list[str], says: str) -> None:
     done = shakedown("bearer", *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert len(done.stderr.splitlines()) == 1
     assert says in done.stderr
 
 
-def test_only_one_way_out(shakedown: Run) -> None:
+def test_namespace_has_only_the_bearer_interface(shakedown: Run) -> None:
     code = "import socket; print(sorted(name for _, name in socket.if_nameindex()))"
     inside = shakedown("bearer", "run", "lte", "--", *python(code))
     assert inside.stdout == "['bearer0', 'lo']\n"
@@ -131,7 +131,7 @@ except ConnectionRefusedError:
     assert float(inside.stdout) > 2 * 0.02765
 
 
-def test_what_was_sent_last_arrives_after_the_commands_end(shakedown: Run) -> None:
+def test_last_bytes_arrive_after_the_command_has_ended(shakedown: Run) -> None:
     """As with a modem: on GPRS the command has long ended when its last bytes arrive."""
     listener = socket.create_server(("127.0.0.1", 0))
     got: list[bytes] = []
@@ -179,7 +179,7 @@ for word in (b"one", b"two", b"three"):
     assert inside.stdout.split() == ["ONE", "TWO", "THREE"]
 
 
-def test_a_pair_of_commands_each_at_its_end(shakedown: Run) -> None:
+def test_pair_runs_one_command_at_each_end(shakedown: Run) -> None:
     server = (
         f'exec {sys.executable} -c \'import socket; s = socket.create_server(("{GATEWAY}", 80)); '
         'c, _ = s.accept(); c.sendall(b"served"); c.close()\''
@@ -190,7 +190,7 @@ def test_a_pair_of_commands_each_at_its_end(shakedown: Run) -> None:
 
 
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_is_passed_on_and_nothing_is_left(sent: signal.Signals, tmp_path: Path) -> None:
+def test_signal_is_forwarded_and_no_process_is_left(sent: signal.Signals, tmp_path: Path) -> None:
     """The signal ends the command; its background processes and the namespaces end, too."""
     marker = tmp_path / "pids"
     code = f"""
@@ -215,7 +215,7 @@ time.sleep(1000)
     assert namespace not in _namespaces()
 
 
-def test_a_killed_bearer_takes_everything_along(tmp_path: Path) -> None:
+def test_killed_bearer_removes_its_processes_and_namespaces(tmp_path: Path) -> None:
     marker = tmp_path / "namespace"
     code = f"""
 import os, time
@@ -257,7 +257,7 @@ NAMES = {"gsm-csd": 2, "gprs": 2, "nb-iot": 2, "lte": 30, "geo": 4}
 """Bearers, and how many packets and trains of each way cross them in one attempt."""
 
 
-def test_packets_and_trains_take_what_profiles_say(tmp_path: Path) -> None:
+def test_packets_and_trains_take_the_time_of_the_profile(tmp_path: Path) -> None:
     """None takes less, and the fastest of many at most 3 % more: others were preempted."""
     profiles = {name: fixed(name, tmp_path) for name in NAMES}
     left = {(name, way) for name in NAMES for way in ("packet up", "packet down", "train up", "train down")}
@@ -276,7 +276,7 @@ def test_packets_and_trains_take_what_profiles_say(tmp_path: Path) -> None:
     pytest.fail(f"times the profile's, in {ATTEMPTS} attempts: { {one: least[one] for one in left} }")
 
 
-def test_a_check_draws_what_profiles_say_and_measures_no_less(tmp_path: Path) -> None:
+def test_check_draws_the_profile_delays_and_measures_no_less(tmp_path: Path) -> None:
     """With spread, draws match the profile in the long run; without spread, exactly. Measured times exceed
     the times drawn for the same packets by as long as other programs used the processors.
     """

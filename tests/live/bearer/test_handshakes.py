@@ -28,7 +28,7 @@ from shakedown.schema.bearer import MeasuredPath
 CASES = [("gsm-csd", 2), ("gprs", 12), ("nb-iot", 12), ("geo", 2), ("geo", 36)]
 
 
-def test_handshakes_take_what_the_simulator_predicts(tmp_path: Path, peer: Callable[[str], str]) -> None:
+def test_handshakes_take_the_simulated_time(tmp_path: Path, peer: Callable[[str], str]) -> None:
     """Server flights of 1, 5 and 15 kB, within 5 %; the longest takes the window's extra round trip."""
     peer("openssl")
     tshark = peer("tshark")

@@ -52,7 +52,7 @@ def reflecting(report: bytes | None) -> Iterator[int]:
         (None, None),
     ],
 )
-def test_what_a_reflector_claims_ends_in_a_line_or_a_profile(monkeypatch, tmp_path, report, refused):
+def test_reflector_reports_give_an_error_or_a_valid_profile(monkeypatch, tmp_path, report, refused):
     monkeypatch.setattr(path_probe, "ANSWER_WITHIN_S", 0.5)
     with reflecting(report) as port:
         if refused is not None:
@@ -66,7 +66,7 @@ def test_what_a_reflector_claims_ends_in_a_line_or_a_profile(monkeypatch, tmp_pa
     assert load_bearer(str(tmp_path / "far.toml")).up_bits_per_s > 0.0
 
 
-def test_a_slow_train_to_one_client_keeps_no_other_waiting():
+def test_slow_train_to_one_client_does_not_delay_others():
     reflector = path_probe.Reflector(("127.0.0.1", 0))
     stopped = threading.Event()
     thread = threading.Thread(target=reflector.serve, args=(stopped.is_set,))

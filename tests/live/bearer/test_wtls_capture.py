@@ -14,7 +14,7 @@ PORT = 9203
 COUNT = 3
 
 
-def test_handshakes_between_our_processes_are_wtls_to_tshark(
+def test_tshark_decodes_handshakes_between_our_processes_as_wtls(
     shakedown: Callable[..., subprocess.CompletedProcess[str]], peer: Callable[[str], str], tmp_path: Path
 ) -> None:
     tshark = peer("tshark")

@@ -47,7 +47,7 @@ def run(tmp_path_factory):
     return load_results(folder / "results"), [one for one in printed if isinstance(one, LiveRun)]
 
 
-def test_each_suite_is_loaded_and_both_sides_counted_the_same(run):
+def test_client_and_server_count_the_same_handshakes(run):
     results, printed = run
     assert [one.suite for one in printed] == list(SUITES)
     for row, one in zip(results.loads.to_dicts(), printed, strict=True):
@@ -62,7 +62,7 @@ def test_each_suite_is_loaded_and_both_sides_counted_the_same(run):
         assert row["utilisation"] == pytest.approx(row["rate"] * row["busy_mean_s"])
 
 
-def test_resumptions_are_those_that_the_server_confirmed(run):
+def test_resumption_counts_match_the_server(run):
     results, printed = run
     resumed, full = results.loads.to_dicts()
     assert resumed["resumed_asked"] == resumed["completed"] == resumed["resumed_confirmed"]
@@ -70,7 +70,7 @@ def test_resumptions_are_those_that_the_server_confirmed(run):
     assert full["resumed_asked"] == full["resumed_confirmed"] == 0
 
 
-def test_the_wait_by_formula_is_that_of_the_servers_own_times(run):
+def test_formula_wait_is_computed_from_the_server_times(run):
     _, printed = run
     for one in printed:
         busy, rate_per_s = one.server.busy_s, one.load.rate_per_s.achieved
@@ -80,7 +80,7 @@ def test_the_wait_by_formula_is_that_of_the_servers_own_times(run):
         assert busy.second_moment_s2 >= busy.mean**2
 
 
-def test_modelled_and_simulated_start_from_what_was_measured(run):
+def test_model_and_simulation_start_from_the_measured_times(run):
     results, _ = run
     measured = {row["suite"]: row["server_us"] * 1e-6 for row in results.handshakes.to_dicts()}
     for row in results.loads.to_dicts():
@@ -91,7 +91,7 @@ def test_modelled_and_simulated_start_from_what_was_measured(run):
         assert row["unloaded_s"] > 0.0
 
 
-def test_engines_in_virtual_time_stand_beside_their_replay(shakedown, tmp_path):
+def test_engines_in_virtual_time_are_shown_beside_their_replay(shakedown, tmp_path):
     path = tmp_path / "small.toml"
     path.write_text('suites = ["tls1.2/psk"]\nrepeat = 5\n')
     done = shakedown(
@@ -110,7 +110,7 @@ def test_engines_in_virtual_time_stand_beside_their_replay(shakedown, tmp_path):
     assert "engines in virtual time" in page
 
 
-def test_without_engines_nothing_is_said_of_them(run):
+def test_without_engines_their_columns_are_empty(run):
     results, printed = run
     assert results.loads.select("endpoints", "endpoints_wait_s").null_count().row(0) == (2, 2)
     for one in printed:
@@ -118,7 +118,7 @@ def test_without_engines_nothing_is_said_of_them(run):
         assert all(figure.endpoints_s is None is figure.endpoints_off for figure in one.comparison.figures)
 
 
-def test_distances_are_shares_of_the_live_figure():
+def test_deviations_are_relative_to_the_live_figure():
     one = compared("wait", 2.0, 3.0, 1.0, 2.5)
     assert (one.modelled_off, one.simulated_off, one.endpoints_off) == (0.5, -0.5, 0.25)
     noise = compared("wait", -1e-3, 3.0, None)
@@ -172,13 +172,13 @@ def test_the_command_prints_objects_of_the_schema(shakedown, tmp_path):
         ("trace_count = 5\nemulate_device = 5", "found 5; accepted: a list of strings"),
     ],
 )
-def test_wrong_keys_are_told_with_their_line(tmp_path, line, said):
+def test_wrong_keys_are_reported_with_their_line(tmp_path, line, said):
     with pytest.raises(InputError) as error:
         experiment(tmp_path, f'suites = ["tls1.2/psk"]\n\n[live]\n{line}\n')
     assert said in str(error.value)
 
 
-def test_rates_are_the_experiments_unless_the_table_has_one(tmp_path):
+def test_live_table_overrides_rates_and_workers(tmp_path):
     text = 'suites = ["tls1.2/psk"]\nrates = ["5/s", "9/s"]\nworkers = 2\n[live]\n'
     assert [(one.rate_per_s, one.workers) for one in experiment(tmp_path, text).kind_tables["live"]] == [
         (5.0, 2),
@@ -205,7 +205,7 @@ def test_options_that_do_not_fit_are_refused_in_one_line(shakedown, tmp_path, ar
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_the_kernels_work_on_a_connection_is_modelled_where_this_machine_has_a_profile(monkeypatch):
+def test_kernel_work_is_modelled_if_this_machine_has_a_profile(monkeypatch):
     from dataclasses import replace
 
     from shakedown import native, profiles
@@ -290,7 +290,7 @@ emulate_device = "{SLOW}"
     pytest.fail("the clients' thread was preempted in every sampled handshake of all runs")
 
 
-def test_slowed_clients_begin_with_the_devices_time_over_the_measured_one(sampled):
+def test_slowdown_starts_at_device_time_over_measured_time(sampled):
     """All figures are of the same run, so other work on this machine does not matter."""
     _, row, asked = sampled
     fast, slow = row.time_spent
@@ -307,7 +307,7 @@ def test_slowed_clients_begin_with_the_devices_time_over_the_measured_one(sample
     assert slow_load.load.completed == slow_load.load.planned
 
 
-def test_sampled_loads_say_where_the_time_goes(sampled, tmp_path):
+def test_sampled_loads_report_the_time_per_step(sampled, tmp_path):
     results, row, _ = sampled
     fast, _ = row.time_spent
     assert fast.joined == fast.handshakes

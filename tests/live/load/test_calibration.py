@@ -32,7 +32,7 @@ def server(start, pair, tmp_path):
     return start(servers.s_server("openssl", tmp_path, pair, "-tls1_3"))
 
 
-def test_a_servers_work_is_what_the_kernel_says_of_its_process(start, pair, tmp_path):
+def test_server_work_matches_the_cpu_time_of_its_process(start, pair, tmp_path):
     server = start(servers.s_server("openssl", tmp_path, pair, "-tls1_3"))
     found = calibrate(server.target, SUITE, rounds=4, seconds=1.5)
     assert found.method == "process"
@@ -51,7 +51,7 @@ def test_a_servers_work_is_what_the_kernel_says_of_its_process(start, pair, tmp_
     assert 0.0 < found.full_speed <= 1.0
 
 
-def test_capacity_counts_with_it(server):
+def test_capacity_uses_the_calibration(server):
     known = calibrate(server.target, SUITE, **QUICK)
     (row,) = capacity(
         SUITE, within_s=1.0, bearer="ethernet", server=ServerModel(workers=2), calibrations=[known]
@@ -67,7 +67,7 @@ def test_capacity_counts_with_it(server):
     assert not of_another.calibration
 
 
-def test_devices_without_a_figure_have_one_of_the_whole(server, monkeypatch):
+def test_device_without_a_figure_gets_the_calibrated_total(server, monkeypatch):
     """A board without a figure for the server's work gets the whole work, so nothing is missing."""
     monkeypatch.setattr(calibration, "MAX_BUSY", -1.0)
     known = calibrate(server.target, SUITE, **QUICK)
@@ -81,7 +81,7 @@ def test_devices_without_a_figure_have_one_of_the_whole(server, monkeypatch):
     assert not row.limit_per_s.missing
 
 
-def test_the_command_says_what_it_measured(server, shakedown, monkeypatch):
+def test_command_prints_the_calibration(server, shakedown, monkeypatch):
     done = shakedown("capacity", SUITE, "--within", "1s", "--calibrate", server.target, "--json")
     (row,) = json.loads(done.stdout)
     assert row["calibration"]["target"] == server.target
@@ -90,7 +90,7 @@ def test_the_command_says_what_it_measured(server, shakedown, monkeypatch):
     assert "CPU time of openssl" in done.stdout
 
 
-def test_a_server_elsewhere_is_told_by_its_rate(server, monkeypatch):
+def test_remote_server_is_calibrated_by_its_rate(server, monkeypatch):
     """OpenSSL's server takes one connection after the other: twice the clients make it no faster."""
     seen = calibrate(server.target, SUITE, **QUICK)
     monkeypatch.setattr(calibration, "listening", lambda host, port: frozenset())
@@ -179,18 +179,18 @@ def test_a_processor_that_is_slow_all_along_widens_the_range(monkeypatch):
         ({"seconds": 0.0}, "accepted: at least 2, of 0.05 to 60 s"),
     ],
 )
-def test_bad_arguments_are_one_line(arguments, words):
+def test_bad_arguments_are_reported_in_one_line(arguments, words):
     with pytest.raises(InputError, match=words):
         calibrate(**{"target": "127.0.0.1:1", "suite": SUITE, **arguments})
 
 
-def test_failing_handshakes_are_no_calibration(server):
+def test_failing_handshakes_give_no_calibration(server):
     with pytest.raises(native.extension().CoreError, match="protocol version") as caught:
         calibrate(server.target, "tls1.2/psk", **QUICK)
     assert "\n" not in str(caught.value)
 
 
-def test_options_that_go_together(shakedown):
+def test_missing_and_conflicting_options_are_refused(shakedown):
     for arguments, words in (
         (("--authorized-target", "h"), "--authorized-target requires --calibrate"),
         (("--calibrate", "127.0.0.1:1", "--simulated"), "--calibrate and --simulated are both given"),
@@ -237,7 +237,7 @@ while True:
         ),
     ],
 )
-def test_servers_whose_work_ends_with_connections_are_refused(start, pair, tmp_path, of, seconds, words):
+def test_servers_with_a_worker_per_connection_are_refused(start, pair, tmp_path, of, seconds, words):
     port = servers.free_port()
     command = [sys.executable, "-c", PER_CONNECTION, str(pair[0]), str(pair[1]), str(port), of]
     server = start(servers.Server(command, port, tmp_path / "server.log"))

@@ -53,7 +53,7 @@ SHORT = ("--rate", "20/s", "--duration", "0.5s")
         (("192.0.2.1:443", "--rate", "60", "--authorized-target", "192.0.2.1"), "above the limit of 50/s"),
     ],
 )
-def test_wrong_input_is_one_line(load, arguments, told):
+def test_wrong_input_is_reported_in_one_line(load, arguments, told):
     status, found, err = load(*arguments)
     assert (status, found) == (2, {})
     assert told in err
@@ -61,13 +61,13 @@ def test_wrong_input_is_one_line(load, arguments, told):
     assert err.count("\n") == 1
 
 
-def test_nobody_listens(load):
+def test_closed_port_is_reported_as_connection_refused(load):
     status, found, err = load(f"127.0.0.1:{servers.free_port()}", *SHORT)
     assert (status, found) == (1, {})
     assert err.rstrip().endswith("connection refused")
 
 
-def test_a_target_that_is_not_tls(load):
+def test_target_that_is_not_tls_is_reported(load):
     with closing(socket.create_server(("127.0.0.1", 0))) as listener:
 
         def answer() -> None:
@@ -87,7 +87,7 @@ def test_a_target_that_is_not_tls(load):
     assert "not TLS" in err
 
 
-def test_a_server_that_says_nothing_runs_into_the_timeout(load):
+def test_silent_server_is_reported_as_timeout(load):
     with closing(socket.create_server(("127.0.0.1", 0), backlog=100)) as listener:
         status, found, err = load(f"127.0.0.1:{listener.getsockname()[1]}", *SHORT, "--timeout", "0.3s")
     assert (status, found) == (1, {})
@@ -95,7 +95,7 @@ def test_a_server_that_says_nothing_runs_into_the_timeout(load):
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
-def test_ctrl_c_before_there_are_figures_is_no_failure_of_the_target(sent):
+def test_ctrl_c_before_any_figures_is_not_a_target_failure(sent):
     with closing(socket.create_server(("127.0.0.1", 0))) as listener:
         arguments = ["load", f"127.0.0.1:{listener.getsockname()[1]}", *SHORT, "--timeout", "60s"]
         process = subprocess.Popen(
@@ -108,7 +108,7 @@ def test_ctrl_c_before_there_are_figures_is_no_failure_of_the_target(sent):
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
-def test_what_was_counted_until_the_run_was_stopped_is_shown(sent, start, peer, pair, tmp_path):
+def test_stopped_run_prints_its_counts(sent, start, peer, pair, tmp_path):
     folder = tmp_path / "nginx"
     server = start(servers.nginx(peer("nginx"), folder, pair, ""))
     arguments = ["load", server.target, "--rate", "50/s", "--duration", "600s", "--http", "/", "--no-check"]
@@ -128,7 +128,7 @@ def test_what_was_counted_until_the_run_was_stopped_is_shown(sent, start, peer, 
     assert found["completed"] >= 5
 
 
-def test_a_rate_is_of_all_the_time_that_was_planned(load, start, peer, pair, tmp_path):
+def test_achieved_rate_covers_the_whole_planned_time(load, start, peer, pair, tmp_path):
     server = start(servers.nginx(peer("nginx"), tmp_path / "nginx", pair, ""))
     status, found, err = load(server.target, "--rate", "2/s", "--duration", "2s")
     assert status == 0, err
@@ -141,18 +141,18 @@ def test_a_rate_is_of_all_the_time_that_was_planned(load, start, peer, pair, tmp
 
 
 @pytest.mark.parametrize("target", ["gateway.example:443", "tls://gateway.example:443/"])
-def test_a_request_names_its_host(target):
+def test_http_request_contains_the_host(target):
     assert _http_request("/", target).split("\r\n")[1] == "Host: gateway.example:443"
 
 
-def test_a_server_without_the_suite_says_so(load, start, peer, pair, tmp_path):
+def test_server_without_the_suite_is_reported(load, start, peer, pair, tmp_path):
     server = start(servers.s_server(peer("openssl"), tmp_path, pair, "-tls1_2"))
     status, found, err = load(server.target, SUITE, *SHORT)
     assert (status, found) == (1, {})
     assert "protocol_version" in err
 
 
-def test_a_server_that_dies_and_comes_back(load, start, peer, pair, tmp_path):
+def test_load_continues_after_a_server_restart(load, start, peer, pair, tmp_path):
     folder = tmp_path / "nginx"
     server = start(servers.nginx(peer("nginx"), folder, pair, ""))
 
@@ -184,7 +184,7 @@ def test_a_server_that_dies_and_comes_back(load, start, peer, pair, tmp_path):
     assert found["completed"] >= 50
 
 
-def test_a_stalled_server_cannot_hide(load, start, peer, pair, tmp_path):
+def test_server_stall_is_visible_in_the_percentiles(load, start, peer, pair, tmp_path):
     """Stopped for 600 ms of 5 s at 60/s, 12 per cent of all starts wait for 300 ms on average."""
     folder = tmp_path / "nginx"
     server = start(servers.nginx(peer("nginx"), folder, pair, ""))
@@ -213,7 +213,7 @@ def test_a_stalled_server_cannot_hide(load, start, peer, pair, tmp_path):
     assert times["mean"] - found["connect_s"]["mean"] >= 0.02
 
 
-def test_thresholds_set_the_status(load, start, peer, pair, tmp_path):
+def test_thresholds_set_the_exit_status(load, start, peer, pair, tmp_path):
     server = start(servers.nginx(peer("nginx"), tmp_path / "nginx", pair, ""))
     met = ("--require", "handshake.p99<600s", "--require", "failed.share<=0%", "--require", "rate>0.01")
     status, found, err = load(server.target, *SHORT, *met)
@@ -231,7 +231,7 @@ def test_thresholds_set_the_status(load, start, peer, pair, tmp_path):
     assert found["requirements"] == [{"text": "first_byte.p99<1s", "value": None, "met": False}]
 
 
-def test_starts_beyond_the_cap_are_planned_all_the_same(load, start, peer, pair, tmp_path):
+def test_starts_beyond_the_cap_count_as_planned(load, start, peer, pair, tmp_path):
     with closing(socket.create_server(("127.0.0.1", 0))) as listener:
         server = start(servers.s_server(peer("openssl"), tmp_path, pair))
 

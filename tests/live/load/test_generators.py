@@ -25,7 +25,7 @@ from shakedown.native import load_generator
 SUITE = "tls1.3/x25519/p256/server"
 
 
-def test_a_background_loads_beside_a_measured_client(load):
+def test_background_load_runs_beside_a_measured_client(load):
     with serving(SUITE) as server:
         status, found, err = load(server.target, SUITE, "--background", "40/s", "--duration", "3s")
         counted = server.stop()
@@ -40,7 +40,7 @@ def test_a_background_loads_beside_a_measured_client(load):
     assert counted["handshakes"]["full"] == found["completed"] + beside["completed"] + 2
 
 
-def test_a_background_that_cannot_begin_keeps_the_load_from_beginning(load):
+def test_background_that_cannot_start_prevents_the_load(load):
     from live.load import servers
 
     status, found, err = load(
@@ -50,7 +50,7 @@ def test_a_background_that_cannot_begin_keeps_the_load_from_beginning(load):
     assert "connection refused" in err
 
 
-def test_the_cap_holds_for_all_together(load):
+def test_rate_limit_applies_to_load_and_background_together(load):
     capped = (
         "--authorized-target",
         "192.0.2.1",
@@ -66,7 +66,7 @@ def test_the_cap_holds_for_all_together(load):
     assert "60/s is above the limit of 50/s" in err
 
 
-def test_workers_of_a_cluster_load_together(load):
+def test_cluster_workers_share_the_load(load):
     with serving(SUITE) as server:
         options = ("--rate", "60/s", "--duration", "1s", "--clients", "5", "--processes", "2")
         status, found, err = load(server.target, SUITE, *options)
@@ -127,7 +127,7 @@ def without_warnings(err: str) -> list[str]:
     ],
     ids=["ctrl-c", "sigterm", "timeout"],
 )
-def test_what_workers_counted_until_the_run_was_stopped_is_shown(tmp_path, number, send):
+def test_stopped_run_prints_the_counts_of_its_workers(tmp_path, number, send):
     traces = tmp_path / "server.jsonl"
     with serving(SUITE, "--traces-out", traces, "--sample", 1) as server:
         with loading(server.target) as process:
@@ -167,7 +167,7 @@ def test_a_second_ctrl_c_ends_at_once_and_leaves_no_process(tmp_path):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("processes", [2, 3, 4])
-def test_a_load_that_is_interrupted_before_it_begins_says_no_more_than_that(number, processes):
+def test_interrupt_before_the_start_prints_only_that(number, processes):
     """While Dask starts its processes: the resource tracker's is the first beside our own."""
     with serving(SUITE) as server:
         with loading(server.target) as process:
@@ -198,7 +198,7 @@ def test_parts_merge_exactly():
         assert min(one.p50 for one in each) <= times.p50 <= max(one.p50 for one in each)
 
 
-def test_what_is_interrupted_before_the_first_start_has_no_figures(monkeypatch):
+def test_interrupt_before_the_first_start_gives_no_figures(monkeypatch):
     counted = {"load": {"interrupted": True, "elapsed_s": 0.0}, "background": None}
     core = SimpleNamespace(load=lambda *_, **__: counted)
     monkeypatch.setattr(load_generator, "release_build", lambda: core)
@@ -232,7 +232,7 @@ def test_shares_add_up_to_the_whole():
         (("--background", "0"), "background rate: 0"),
     ],
 )
-def test_wrong_input_is_one_line(load, arguments, told):
+def test_wrong_input_is_reported_in_one_line(load, arguments, told):
     status, found, err = load("127.0.0.1:1", SUITE, "--rate", "5/s", *arguments)
     assert (status, found) == (2, {})
     assert told in err

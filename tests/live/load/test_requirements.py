@@ -57,7 +57,7 @@ def test_a_threshold_is_met_or_not(text, met):
     assert parse(text).is_met(outcome()) is met
 
 
-def test_failed_connections_count_as_ones_that_never_ended():
+def test_failed_connections_count_as_infinitely_long():
     failed = outcome(planned=104, failed={"timeout: handshake": 4})
     # The 99th of the 100 that ended is the 95th per cent of all 104.
     assert parse("handshake.p90<1s").value(failed) == 0.4
@@ -73,14 +73,14 @@ def test_failed_connections_count_as_ones_that_never_ended():
     assert parse("failed.share<5%").is_met(failed)
 
 
-def test_of_too_few_times_for_a_percentile_the_longest_is_compared():
+def test_maximum_is_compared_if_times_are_too_few_for_a_percentile():
     few = outcome(handshake_s=msgspec.structs.replace(TIMES, n=50, p99=None))
     assert parse("handshake.p99<1s").value(few) == 0.6
     assert parse("handshake.p95<1s").value(few) == 0.4
     assert not parse("handshake.p99<550ms").is_met(few)
 
 
-def test_nothing_asked_is_nothing_resumed():
+def test_resumed_share_is_not_met_without_resumption_attempts():
     none = outcome(resumed=Resumptions(asked=0, confirmed=0, without_session=0))
     assert not parse("resumed.share>=0").is_met(none)
 
@@ -88,6 +88,6 @@ def test_nothing_asked_is_nothing_resumed():
 @pytest.mark.parametrize(
     "text", ["", "p99<1s", "handshake.p98<1s", "handshake.p99=1s", "failed.share<200%", "rate<x"]
 )
-def test_what_is_no_threshold_says_what_is(text):
+def test_invalid_threshold_lists_the_accepted_ones(text):
     with pytest.raises(InputError, match="accepted"):
         parse(text)

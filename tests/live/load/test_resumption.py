@@ -35,7 +35,7 @@ def accounted(found: dict) -> None:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_full_handshakes_with_openssl(load, start, peer, pair, tmp_path, protocol):
+def test_full_handshake_counts_match_openssl(load, start, peer, pair, tmp_path, protocol):
     server = start(servers.s_server(peer("openssl"), tmp_path, pair))
     before = servers.counts(peer("openssl"), server.port)
     status, found, err = load(
@@ -58,7 +58,7 @@ def test_full_handshakes_with_openssl(load, start, peer, pair, tmp_path, protoco
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("share", ["1.0", "0.5"])
-def test_resumptions_are_those_of_nginx(load, start, peer, pair, tmp_path, protocol, share):
+def test_resumption_counts_match_nginx(load, start, peer, pair, tmp_path, protocol, share):
     folder = tmp_path / "nginx"
     server = start(servers.nginx(peer("nginx"), folder, pair, "ssl_session_cache shared:s:1m;"))
     status, found, err = load(
@@ -80,7 +80,7 @@ def test_resumptions_are_those_of_nginx(load, start, peer, pair, tmp_path, proto
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_resumptions_are_those_of_openssl(load, start, peer, pair, tmp_path, protocol):
+def test_resumption_counts_match_openssl(load, start, peer, pair, tmp_path, protocol):
     server = start(servers.s_server(peer("openssl"), tmp_path, pair))
     before = servers.counts(peer("openssl"), server.port)
     status, found, err = load(
@@ -112,7 +112,7 @@ def test_a_server_that_never_resumes_fails_the_run(load, start, peer, pair, tmp_
     assert (status, err.count("error")) == (0, 0), err
 
 
-def test_a_server_that_resumes_by_tickets_alone_is_named_a_way_out(load, start, peer, pair, tmp_path):
+def test_error_for_ticket_only_server_names_the_ticket_suite(load, start, peer, pair, tmp_path):
     settings = "ssl_session_cache off; ssl_session_tickets on;"
     server = start(servers.nginx(peer("nginx"), tmp_path / "nginx", pair, settings))
     options = ("--rate", "50/s", "--duration", "1s", "--clients", "2", "--resumption", "1")
@@ -150,9 +150,7 @@ def test_a_closed_loop_runs_as_fast_as_the_server(load, start, peer, pair, tmp_p
     assert len((folder / "access.log").read_text().splitlines()) == 201
 
 
-def test_the_certificate_is_checked_where_there_is_something_to_check_it_against(
-    load, start, peer, pair, tmp_path: Path
-):
+def test_certificate_is_checked_only_if_a_root_is_known(load, start, peer, pair, tmp_path: Path):
     server = start(servers.s_server(peer("openssl"), tmp_path, pair))
     short = ("--rate", "20", "--duration", "0.5s")
     status, found, err = load(server.target, *short, "--ca", pair[0])
@@ -211,7 +209,7 @@ def offers_cut_off(port: int) -> Iterator[int]:
         yield listener.getsockname()[1]
 
 
-def test_a_server_that_breaks_off_resumptions_fails_the_run(load, start, peer, pair, tmp_path):
+def test_server_that_aborts_resumptions_fails_the_run(load, start, peer, pair, tmp_path):
     """Failed resumptions count as requested: the full handshakes do not make the run a success."""
     server = start(servers.nginx(peer("nginx"), tmp_path / "nginx", pair, "ssl_session_cache shared:s:1m;"))
     with offers_cut_off(server.port) as port:

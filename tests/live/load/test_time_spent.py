@@ -92,11 +92,11 @@ def sampled(*halves: HalfTrace, preempted: int = 0) -> SampledHandshakes:
     return SampledHandshakes(kept=halves, preempted=preempted)
 
 
-def test_nothing_sampled_is_nothing_said():
+def test_no_samples_give_no_time_spent():
     assert time_spent(sampled()) is None
 
 
-def test_the_clients_half_alone():
+def test_client_half_alone_gives_client_times():
     found = time_spent(sampled(half("client", CLIENT), preempted=2))
     assert (found.sampled, found.handshakes, found.joined, found.preempted) == (1, 1, 0, 2)
     assert [(step.name, step.server) for step in found.steps] == [
@@ -107,7 +107,7 @@ def test_the_clients_half_alone():
     assert found.server_unattributed_us is None
 
 
-def test_halves_of_one_handshake_are_found_by_address_and_time():
+def test_halves_of_a_handshake_are_joined_by_address_and_time():
     client = half("client", CLIENT, operations=(operation("client", 1, 15.0),))
     other = half("client", CLIENT, client_address="127.0.0.1:2000")
     servers_halves = [
@@ -127,7 +127,7 @@ def test_halves_of_one_handshake_are_found_by_address_and_time():
     assert found.steps[2].server.other_us == 9.0
 
 
-def test_means_are_of_the_most_frequent_messages():
+def test_means_use_the_most_frequent_message_sequence():
     longer = [*CLIENT, message(2, "server", "NewSessionTicket", 1.0)]
     twice = [message(0, "client", "ClientHello", 50.0), CLIENT[1]]
     found = time_spent(sampled(half("client", CLIENT), half("client", longer), half("client", twice)))
@@ -162,7 +162,7 @@ def sampling(
 
 
 @pytest.mark.parametrize("suite", [SUITE, "tls1.2/rsa/rsa2048/server", "wtls/ecdh_ecdsa/163k/mutual"])
-def test_both_sides_of_our_own(load, tmp_path, suite):
+def test_both_halves_of_our_server_are_joined(load, tmp_path, suite):
     traces, kept = tmp_path / "server.jsonl", tmp_path / "client.jsonl"
     with serving(suite, "--traces-out", traces, "--sample", 1) as server:
         options = ("--trace-count", "8", "--server-traces", traces)
@@ -201,14 +201,14 @@ def test_halves_are_joined_where_clients_reset_their_connections(load, tmp_path)
     assert all(half.client_address is not None for half in halves)
 
 
-def test_the_clients_half_of_a_foreign_server(load, start, peer, pair, tmp_path):
+def test_foreign_server_gives_only_client_times(load, start, peer, pair, tmp_path):
     server = start(servers.s_server(peer("openssl"), tmp_path, pair))
     spent = sampling(load, server.target, "--trace-count", "5")[0]["time_spent"]
     assert (spent["joined"], spent["handshakes"]) == (0, spent["sampled"])
     assert {step["server"] for step in map(dict, spent["steps"])} == {None}
 
 
-def test_a_slowed_client_takes_a_devices_time(load, tmp_path):
+def test_slowed_client_takes_the_time_of_the_device(load, tmp_path):
     """The client's work takes `slowdown` times as long; the generator's CPU time does not."""
     traces = tmp_path / "server.jsonl"
     with serving(SUITE, "--traces-out", traces, "--sample", 1, "--handshake-timeout", "300s") as server:
@@ -235,7 +235,7 @@ def test_a_slowed_client_takes_a_devices_time(load, tmp_path):
 
 
 @pytest.mark.parametrize(("suite", "device"), [(SUITE, SLOW), ("wtls/rsa/rsa1024/server", "nokia-7650")])
-def test_slowed_handshakes_take_what_is_predicted_of_the_client(load, suite, device):
+def test_slowed_handshakes_take_the_predicted_client_time(load, suite, device):
     """Only the first handshakes are slowed by the ratio measured in memory; later ones are not.
 
     There is no upper bound, because on a busy machine everything takes longer.
@@ -265,14 +265,14 @@ def test_slowed_handshakes_take_what_is_predicted_of_the_client(load, suite, dev
         ((SUITE, "--trace-count", "3", "--traces-out", __file__), "exists already"),
     ],
 )
-def test_wrong_input_is_one_line(load, arguments, told):
+def test_wrong_input_is_reported_in_one_line(load, arguments, told):
     status, found, err = load("127.0.0.1:1", *arguments, *SHORT)
     assert (status, found) == (2, {})
     assert told in err
     assert err.count("\n") == 1
 
 
-def test_a_full_disk_is_told_with_the_file(load):
+def test_full_disk_is_reported_with_the_file(load):
     with serving(SUITE) as server:
         status, found, err = load(
             server.target, SUITE, *SHORT, "--trace-count", "3", "--traces-out", "/dev/full"
@@ -283,7 +283,7 @@ def test_a_full_disk_is_told_with_the_file(load):
     assert found["completed"] > 0
 
 
-def test_files_that_are_no_halves_are_told_with_their_line(tmp_path):
+def test_invalid_half_trace_files_are_reported_with_their_line(tmp_path):
     file = tmp_path / "halves.jsonl"
     file.write_text("{}\n")
     with pytest.raises(InputError, match="line 1"):
@@ -293,7 +293,7 @@ def test_files_that_are_no_halves_are_told_with_their_line(tmp_path):
             read_halves(path)
 
 
-def test_what_serve_writes_is_what_the_schema_says(tmp_path):
+def test_traces_of_serve_match_the_schema(tmp_path):
     """The line is decoded strictly, and its waits add up to no more than the handshake."""
     traces = tmp_path / "server.jsonl"
     with serving(SUITE, "--traces-out", traces, "--sample", 1) as server:

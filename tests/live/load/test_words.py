@@ -22,11 +22,11 @@ from shakedown.reporting.terminal.listing import listing
         ("handshake.p99<1ms", None, "no value"),
     ],
 )
-def test_a_figure_that_was_required_has_its_unit(text, value, said):
+def test_required_figure_is_printed_with_its_unit(text, value, said):
     assert _got(text, value) == said
 
 
-def test_percentiles_that_few_connections_lack_are_dashes_with_a_legend():
+def test_missing_percentiles_are_dashes_with_a_legend():
     row = {"load": "load", "until": "end of handshake", "n": 30, "mean_s": 0.2, "p50_s": 0.1}
     row |= {"p90_s": 0.3, "p95_s": 0.4, "p99_s": None, "max_s": 0.6}
 

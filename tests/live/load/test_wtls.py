@@ -18,7 +18,7 @@ from live.serve.serving import serving
         "tls1.2/psk",
     ],
 )
-def test_every_suite_meets_its_server(load, suite):
+def test_every_wtls_suite_completes_with_our_server(load, suite):
     with serving(suite) as server:
         status, found, err = load(
             server.target, suite, "--rate", "100/s", "--duration", "1s", "--clients", "5"

@@ -35,7 +35,7 @@ def negotiated(server: Running, offered: list[str]) -> str | None:
 @pytest.mark.parametrize(
     ("exchange", "key"), [("ecdhe_rsa", "rsa2048"), ("ecdhe_ecdsa", "p256"), ("ecdhe_ecdsa", "p384")]
 )
-def test_keys_are_exchanged_in_the_suites_group_alone(exchange: str, key: str, group: str):
+def test_keys_are_exchanged_only_in_the_group_of_the_suite(exchange: str, key: str, group: str):
     ours = GROUPS[group]
     # A client that does not list a certificate's curve cannot use that certificate.
     needed = GROUPS[key] if exchange == "ecdhe_ecdsa" else ours
@@ -47,7 +47,7 @@ def test_keys_are_exchanged_in_the_suites_group_alone(exchange: str, key: str, g
             assert negotiated(server, [*others, ours]) == ours
 
 
-def test_clients_that_prefer_their_certificates_curve_exchange_keys_in_the_suites_group():
+def test_client_preference_does_not_change_the_key_exchange_group():
     with serving("tls1.2/ecdhe_ecdsa+x25519/p256/mutual") as server:
         # The client has no certificate, so it is refused, but only after the key exchange.
         command = ["openssl", "s_client", "-connect", server.target, "-tls1_2", "-groups", "P-256:X25519"]

@@ -63,7 +63,7 @@ def cut_off_while_trickling(stream: socket.socket, data: bytes) -> bool:
     return False
 
 
-def test_a_handshake_that_trickles_is_cut_off():
+def test_slow_handshake_is_closed_after_the_timeout():
     # The honest client that follows has the same limit, so it is long enough for a busy machine.
     with serving(SUITE, "--handshake-timeout", "8s", *PAYLOAD) as server:
         with socket.create_connection(server.address, timeout=TIMEOUT_S) as stream:
@@ -73,7 +73,7 @@ def test_a_handshake_that_trickles_is_cut_off():
     assert counted["handshakes"]["failed"] == {"timeout": 1}
 
 
-def test_a_request_that_trickles_is_cut_off():
+def test_slow_request_is_closed_after_the_timeout():
     with serving(SUITE, "--idle-timeout", "8s", *PAYLOAD) as server:
         with connect(server) as stream:
             assert cut_off_while_trickling(stream, b"G" * 500)
@@ -83,7 +83,7 @@ def test_a_request_that_trickles_is_cut_off():
 
 
 @pytest.mark.parametrize("stack", ["openssl", "rustls"])
-def test_new_keys_are_no_request(peer, stack: str):
+def test_key_updates_do_not_extend_the_idle_timeout(peer, stack: str):
     with serving(SUITE, "--stack", stack, "--idle-timeout", "8s", *PAYLOAD) as server:
         command = [peer("openssl"), "s_client", "-connect", server.target]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as client:
@@ -102,7 +102,7 @@ def test_new_keys_are_no_request(peer, stack: str):
     assert counted["idle_closed"] == 1
 
 
-def test_an_answer_that_nobody_takes_is_cut_off_and_held_in_bounded_memory():
+def test_unread_response_is_closed_and_uses_limited_memory():
     # A client has the same limit for its request, so it is long enough for a busy machine.
     with serving(SUITE, "--idle-timeout", "5s", "--payload", 1 << 30) as server:
         ask_head = b"GET / HTTP/1.0\r\n\r\n"
@@ -136,7 +136,7 @@ def is_socket(path) -> bool:
         return False
 
 
-def test_half_open_clients_keep_nobody_out():
+def test_half_open_clients_do_not_block_other_clients():
     half = HalfClient().flight()[:50]
     with (
         descriptors(FLOOD + 200),
@@ -156,7 +156,7 @@ def test_half_open_clients_keep_nobody_out():
     assert counted["handshakes"]["failed"]["too-many-handshakes"] >= FLOOD - 4_096
 
 
-def test_garbage_is_refused_and_survived():
+def test_garbage_is_refused_and_the_server_continues():
     generator = random.Random(20260101)
     hello = HalfClient().flight()
     damaged = []
@@ -207,7 +207,7 @@ def test_renegotiation_is_refused(peer):
     assert counted["handshakes"]["full"] == 1
 
 
-def test_disconnects_at_every_byte_of_a_handshake():
+def test_server_survives_disconnects_at_every_handshake_byte():
     hello = HalfClient().flight()
     with serving(SUITE, *PAYLOAD) as server:
         for length in range(len(hello)):
@@ -233,7 +233,7 @@ def test_disconnects_at_every_byte_of_a_handshake():
     assert counted["handshakes"]["failed"]["disconnected"] >= len(hello) + lengths - 2
 
 
-def test_a_full_descriptor_table_keeps_nobody_out():
+def test_full_descriptor_table_does_not_block_new_clients():
     few = ("bash", "-c", 'ulimit -n 80; exec "$@"', "bash")
     with serving(SUITE, *PAYLOAD, prefix=few) as server:
         # Half-open clients are dropped for new ones.
@@ -259,7 +259,7 @@ def test_a_full_descriptor_table_keeps_nobody_out():
     assert counted["pauses"] > 0
 
 
-def test_sigterm_under_load():
+def test_sigterm_under_load_completes_every_answer():
     with serving(SUITE, *PAYLOAD, "--server-workers", 2, "--drain-timeout", "300s") as server:
         stopping = threading.Event()
         answers, defects = [], []
@@ -292,7 +292,7 @@ def test_sigterm_under_load():
     assert len(defects) <= 2 * len(threads)
 
 
-def test_memory_follows_the_connections_that_are_open():
+def test_memory_depends_only_on_open_connections():
     with serving(SUITE, *PAYLOAD) as server:
         ask(server)
         before_kib = server.resident_kib()

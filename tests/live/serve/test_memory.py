@@ -36,7 +36,7 @@ def settled_kib(server: Running, below: int) -> int:
 
 @pytest.mark.parametrize("suite", SUITES)
 @pytest.mark.parametrize("announced", [131_000, 32_000, 3_900])
-def test_unfinished_hellos_are_held_in_bounded_memory_and_given_back(suite: str, announced: int):
+def test_unfinished_hellos_use_limited_memory_that_is_freed(suite: str, announced: int):
     with descriptors(PEERS + 200), serving(suite, "--payload", 5, "--handshake-timeout", "900s") as server:
         before_kib = server.resident_kib()
         with ExitStack() as streams:

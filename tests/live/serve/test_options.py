@@ -44,7 +44,7 @@ def old_client(openssl: str, server, version: str) -> str:
     return done.stdout
 
 
-def test_several_suites_at_one_address(peer):
+def test_several_suites_are_served_at_one_address(peer):
     suites = (
         "tls1.3/x25519/p256/server",
         "tls1.2/ecdhe_rsa+p256/rsa2048@rsa2048@rsa2048/server",
@@ -71,7 +71,7 @@ def test_several_suites_at_one_address(peer):
 
 
 @pytest.mark.parametrize("option", ["--chain", "--client-ca"])
-def test_a_file_that_is_missing_is_one_line(option):
+def test_missing_file_is_reported_in_one_line(option):
     done = subprocess.run(
         command("tls1.3/x25519/p256/mutual", "--listen", "127.0.0.1:0", option, "/nowhere/chain.pem"),
         capture_output=True,
@@ -103,7 +103,7 @@ def test_a_file_that_is_missing_is_one_line(option):
         ((SUITE, SUITE), "they are the same"),
     ],
 )
-def test_suites_that_cannot_be_served_together_are_one_line(suites, reason):
+def test_incompatible_suites_are_reported_in_one_line(suites, reason):
     done = subprocess.run(
         command(*suites, "--listen", "127.0.0.1:0"), capture_output=True, text=True, timeout=300
     )
@@ -112,7 +112,7 @@ def test_suites_that_cannot_be_served_together_are_one_line(suites, reason):
     assert done.stderr.count("\n") == 1
 
 
-def test_what_is_too_weak_is_refused_unless_such_a_suite_is_named(peer):
+def test_weak_protocols_are_refused_unless_a_weak_suite_is_served(peer):
     """OpenSSL's default security level applies: TLS 1.0 is below it, whatever the client accepts."""
     with serving("tls1.2/ecdhe_rsa+x25519/rsa2048/server") as server:
         assert "Cipher is (NONE)" in old_client(peer("openssl"), server, "-tls1")
@@ -120,7 +120,7 @@ def test_what_is_too_weak_is_refused_unless_such_a_suite_is_named(peer):
         assert "New, TLSv1.0, Cipher is ECDHE-RSA-AES256-SHA" in old_client(peer("openssl"), server, "-tls1")
 
 
-def test_certificates_of_the_users_own(peer, tmp_path: Path, shakedown):
+def test_user_supplied_certificates_are_served(peer, tmp_path: Path, shakedown):
     made = shakedown(
         "certs", "make", "p256@p256@p256", "--name", "gateway.example", "--out", tmp_path / "own"
     )
@@ -140,7 +140,7 @@ def test_certificates_of_the_users_own(peer, tmp_path: Path, shakedown):
     assert (done.stdout, done.stderr) == ("..", "")
 
 
-def test_a_suite_has_the_name_of_the_users_own_key(tmp_path: Path, peer):
+def test_suite_is_named_by_the_user_supplied_key(tmp_path: Path, peer):
     """The reported suite has the user-supplied key, as in `measure`."""
     chain, key = make_certificate(peer("openssl"), tmp_path)
     with serving("tls1.3/x25519/rsa2048/server", "--chain", chain, "--key", key) as server:
@@ -157,7 +157,7 @@ def test_generated_roots_can_be_written(tmp_path: Path):
             assert stream.version() == "TLSv1.3"
 
 
-def test_metrics_in_the_format_of_prometheus():
+def test_metrics_are_in_prometheus_format():
     with serving(SUITE, "--metrics", "127.0.0.1:0", "--sample", 1, "--payload", 7) as server:
         for _ in range(3):
             ask(server)
@@ -185,7 +185,7 @@ def test_metrics_in_the_format_of_prometheus():
     read_by_prometheus(page, figures)
 
 
-def test_silent_peers_do_not_keep_prometheus_from_its_metrics():
+def test_silent_peers_do_not_delay_the_metrics():
     silent = 900
     with (
         descriptors(silent + 200),
@@ -224,7 +224,7 @@ def read_by_prometheus(page: str, figures: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("stack", ["openssl", "rustls"])
-def test_sampled_handshakes_are_half_traces(tmp_path: Path, stack: str):
+def test_sampled_handshakes_are_written_as_half_traces(tmp_path: Path, stack: str):
     from shakedown.schema import decode
     from shakedown.schema.serving import HalfTrace
 
@@ -273,7 +273,7 @@ def test_workers_share_one_port():
         ((SUITE,), "--listen"),
     ],
 )
-def test_wrong_input_is_one_line(arguments, said):
+def test_wrong_input_is_reported_in_one_line(arguments, said):
     done = subprocess.run(command(*arguments), capture_output=True, text=True, timeout=300)
     assert done.returncode == 2, done.stderr
     assert said in done.stderr

@@ -33,7 +33,7 @@ def test_every_message_of_a_handshake_is_timed(shakedown, suite):
     assert handshakes * queue["handshake_service_s"]["mean"] < queue["worked_s"] < counted["elapsed_s"]
 
 
-def test_a_queue_is_not_timed_unasked():
+def test_queue_is_not_timed_by_default():
     with serving("tls1.3/x25519/p256/server") as server:
         assert server.stop()["queue"] is None
 
@@ -52,7 +52,7 @@ def traces(arrived_s, service_s, *, handshake=None, delay_s=0.0, beside_s=0.0):
     return QueueTraces(*map(np.array, (arrived_s, taken_up, done, worked)), handshake=numbers, is_first=first)
 
 
-def test_a_replay_has_the_waits_of_a_server_that_never_sleeps():
+def test_replay_has_the_waits_of_an_always_awake_server():
     generator = np.random.default_rng(1)
     arrived_s = np.cumsum(generator.exponential(1.0, 500))
     service_s = generator.uniform(0.2, 1.4, 500)
@@ -62,13 +62,13 @@ def test_a_replay_has_the_waits_of_a_server_that_never_sleeps():
     assert waits_s == pytest.approx((found.taken_up_s - found.arrived_s)[shuffled], abs=1e-9)
 
 
-def test_what_is_done_beside_is_the_message_before_its():
+def test_work_between_messages_is_attributed_to_the_previous_one():
     found = traces([0.0, 10.0, 20.0], [1.0, 2.0, 3.0], beside_s=0.5)
     assert queue_waits.services_s(found) == pytest.approx([1.5, 2.5, 3.5])
 
 
 @pytest.mark.parametrize("utilisation", [0.2, 0.6])
-def test_what_waking_up_adds_is_taken_off(utilisation):
+def test_wake_up_delays_are_subtracted_from_the_waits(utilisation):
     """Without the wake-up time, the wait is that of M/M/1's formula."""
     generator = np.random.default_rng(2)
     count = 200_000
@@ -81,7 +81,7 @@ def test_what_waking_up_adds_is_taken_off(utilisation):
     assert found.set_up_s > 0.25
 
 
-def test_messages_of_a_handshake_belong_together():
+def test_messages_are_grouped_by_handshake():
     found = traces([0.0, 1.5, 5.0, 6.5, 9.0], [0.5, 1.0, 0.5, 2.0, 0.5], handshake=[4, 4, 7, 7, 9])
     customers = queue_waits.handshakes(found)
     assert customers.service_s == pytest.approx([1.5, 2.5, 0.5])
@@ -92,7 +92,7 @@ def test_messages_of_a_handshake_belong_together():
     assert both.between_s == pytest.approx([1.0, 1.0])
 
 
-def test_a_simulated_server_waits_as_the_formulas_say_where_they_hold():
+def test_simulated_waits_match_the_formulas_where_these_are_exact():
     """Second messages have no work and come at once, so they find the queue that the first ones left."""
     nothing = np.zeros(1)
     first_only = queue_waits.Pairs(np.ones(1), nothing, nothing)
@@ -101,7 +101,7 @@ def test_a_simulated_server_waits_as_the_formulas_say_where_they_hold():
     assert found_s == pytest.approx((0.5, 0.75), rel=0.06)
 
 
-def test_where_hardly_anybody_waits_second_messages_that_have_the_work_wait_less():
+def test_second_messages_wait_less_at_low_load():
     """The work ahead of the first message is done when the second comes, and little has come since."""
     first_s, second_s, between_s = 0.1, 1.0, 0.2
     pairs = queue_waits.Pairs(*(np.array([one]) for one in (first_s, second_s, between_s)))
@@ -112,14 +112,14 @@ def test_where_hardly_anybody_waits_second_messages_that_have_the_work_wait_less
 
 
 @pytest.mark.parametrize(("first_s", "second_s"), [(0.1, 1.0), (1.0, 0.1), (0.5, 0.5)])
-def test_first_messages_wait_by_a_law_that_needs_no_poisson_process_of_second_ones(first_s, second_s):
+def test_first_wait_formula_holds_for_any_second_message_arrivals(first_s, second_s):
     found = queue_waits.Pairs(*(np.array([one]) for one in (first_s, second_s, 0.3)))
     wanted_s, second_wait_s = queue_waits.simulated_wait_s(found, 0.6, 100_000, 1)
     law_s = queue_waits.first_wait_s(0.6, found.first_s, found.second_s, second_wait_s)
     assert law_s == pytest.approx(wanted_s, rel=0.06)
 
 
-def test_clients_that_share_a_processor_spread_the_work_out():
+def test_clients_sharing_a_processor_shorten_the_waits():
     heavy = queue_waits.Pairs(np.zeros(1), np.ones(1), 0.8 * np.ones(1))
     (_, apart_s), (_, shared_s) = (
         queue_waits.simulated_wait_s(heavy, 0.1, 30_000, 1, client_work_s=work_s) for work_s in (0.0, 0.8)
@@ -128,7 +128,7 @@ def test_clients_that_share_a_processor_spread_the_work_out():
     assert 0.0 < shared_s < 0.7 * apart_s
 
 
-def test_first_messages_that_a_shared_processor_holds_up_wait_behind_a_second_one():
+def test_first_messages_of_a_shared_processor_wait_for_second_ones():
     """At low load, a message that comes while a client makes its second one waits for all its work."""
     first_s, second_s, work_s = 0.1, 1.0, 0.2
     pairs = queue_waits.Pairs(*(np.array([one]) for one in (first_s, second_s, work_s)))
@@ -138,7 +138,7 @@ def test_first_messages_that_a_shared_processor_holds_up_wait_behind_a_second_on
     assert found_s == pytest.approx(alone_s + rate_per_s * work_s * second_s, rel=0.1)
 
 
-def test_first_messages_close_behind_second_ones_are_counted():
+def test_first_messages_soon_after_second_ones_are_counted():
     # Handshake 7 begins 0.1 after the second message of 4; 9 does not.
     found = traces([0.0, 1.5, 1.6, 6.5, 9.0], [0.5, 1.0, 0.5, 2.0, 0.5], handshake=[4, 4, 7, 7, 9])
     share, by_chance = queue_waits.close_behind(found, 0.2)
@@ -146,7 +146,7 @@ def test_first_messages_close_behind_second_ones_are_counted():
     assert by_chance == pytest.approx(1 - math.exp(-0.2 * 2 / 9.0))
 
 
-def test_a_wait_is_near_enough_within_its_bound_or_its_interval():
+def test_wait_is_met_within_its_tolerance_or_its_interval():
     near = queue_check.compare([1.1, 1.1], [5, 5], 1.0, 0.5)
     assert (near.met, near.off) == (True, pytest.approx(0.1))
     assert not queue_check.compare([1.2, 1.2], [5, 5], 1.0, 0.5).met

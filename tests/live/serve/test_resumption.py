@@ -68,7 +68,7 @@ def test_python_resumes(suite: str):
     assert (counted["handshakes"]["full"], counted["handshakes"]["resumed"]) == (1, 2)
 
 
-def test_full_suites_resume_nothing_unless_tickets_are_asked_for():
+def test_full_suites_resume_only_with_the_tickets_option():
     def resumes(*options: object) -> bool:
         with serving("tls1.3/x25519/p256/server", "--payload", 1, *options) as server:
             context = client_context()

@@ -107,7 +107,7 @@ def test_one_line_at_the_start_and_one_at_the_end():
     assert output == "stopped: 0 handshakes (0 resumed), 0 failed, 0 responses\n"
 
 
-def test_a_port_in_use_is_one_line():
+def test_port_in_use_is_reported_in_one_line():
     with serving(SUITE) as server:
         done = subprocess.run(
             command(SUITE, "--listen", server.target), capture_output=True, text=True, timeout=300
@@ -117,7 +117,7 @@ def test_a_port_in_use_is_one_line():
 
 
 @pytest.mark.parametrize("text", ["nowhere", "1.2.3.4", "::1:443", "127.0.0.1:70000", ":443"])
-def test_no_address_is_one_line(text):
+def test_invalid_address_is_reported_in_one_line(text):
     done = subprocess.run(command(SUITE, "--listen", text), capture_output=True, text=True, timeout=300)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1

@@ -65,7 +65,7 @@ def gets_in(load: Load, server: Running, suite: str) -> None:
 
 
 @pytest.mark.parametrize("suite", [SUITE, ANONYMOUS, "wtls/ecdh_ecdsa/163k/mutual"])
-def test_forgeries_in_a_clients_name_end_no_handshake(load, suite):
+def test_datagrams_spoofed_as_the_client_do_not_end_a_handshake(load, suite):
     """After each client datagram come another hello, plaintext alerts and a corrupted copy."""
     hello = first_flight(load, suite)
     generator = random.Random(20260101)
@@ -86,7 +86,7 @@ def test_forgeries_in_a_clients_name_end_no_handshake(load, suite):
     assert counted["handshakes"]["full"] >= 8
 
 
-def test_forgeries_in_a_clients_name_end_no_connection(load):
+def test_datagrams_spoofed_as_the_client_do_not_end_a_connection(load):
     """The handshake passes unchanged; forged datagrams come just before the client's request."""
     hello = first_flight(load, SUITE)
     generator = random.Random(7)
@@ -104,7 +104,7 @@ def test_forgeries_in_a_clients_name_end_no_connection(load):
     assert found["completed"] == found["planned"] == found["first_byte_s"]["n"] == 8
 
 
-def test_garbage_is_survived(load):
+def test_server_survives_garbage_datagrams(load):
     hello = first_flight(load, SUITE)
     generator = random.Random(20260102)
     with serving(SUITE, "--payload", 5) as server:
@@ -125,7 +125,7 @@ def test_garbage_is_survived(load):
 
 
 @pytest.mark.parametrize("suite", [SUITE, ANONYMOUS])
-def test_a_flood_of_beginners_keeps_nobody_out(load, suite):
+def test_flood_of_hellos_does_not_block_other_clients(load, suite):
     """10,000 hellos from as many addresses; an anonymous one costs a key generation, which has a budget."""
     hello = first_flight(load, suite)
     with serving(suite, "--payload", 5) as server:

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn every_message_is_made_and_processed_once_in_the_step_where_it_falls() {
+    fn every_message_is_generated_and_processed_once_in_its_step() {
         // generate of message i: 4^i; process: 2 * 4^i.
         let full = Work::of(&handshake("csscs")).unwrap();
         assert_eq!(seconds(&full.mobile), [1, 2 * (4 + 16) + 64, 2 * 256]);

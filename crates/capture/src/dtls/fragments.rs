@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn fragments_join_in_any_order_and_repetitions_cost_nothing() {
+    fn fragments_join_in_any_order_and_repetitions_are_ignored() {
         let mut fragments = Fragments::default();
         let first = fragment(1, 0, 6, 0, b"abc");
         let second = fragment(1, 0, 6, 3, b"def");
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn malformed_fragments_are_refused() {
         let mut fragments = Fragments::default();
         let mark = Mark::default();
         for bad in [vec![1; 5], fragment(1, 0, 2, 1, b"ab"), fragment(1, 0, 1 << 20, 0, b"")] {

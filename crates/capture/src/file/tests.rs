@@ -106,7 +106,7 @@ impl Read for Dribble<'_> {
 }
 
 #[test]
-fn classic_in_both_orders_and_units() {
+fn pcap_is_read_in_both_byte_orders_and_time_units() {
     for big_endian in [false, true] {
         for (magic, unit) in [(0xa1b2_c3d4, 1000), (0xa1b2_3c4d, 1)] {
             let file = Builder::new(big_endian).classic(magic, 1, &[(3, 7, b"abc", 9), (4, 0, b"", 0)]);
@@ -122,7 +122,7 @@ fn classic_in_both_orders_and_units() {
 }
 
 #[test]
-fn next_generation_with_two_clocks_and_two_sections() {
+fn pcapng_is_read_with_two_clocks_and_two_sections() {
     for big_endian in [false, true] {
         let mut builder = Builder::new(big_endian);
         builder.section().interface(1, &[(2, b"eth0")]).interface(101, &[(9, &[9]), (1, b"x")]);
@@ -159,7 +159,7 @@ fn secrets_inside_the_file_are_kept() {
 }
 
 #[test]
-fn cut_anywhere_gives_what_came_before() {
+fn truncated_file_yields_the_packets_before_the_cut() {
     let classic = Builder::new(false).classic(0xa1b2_c3d4, 1, &[(1, 0, b"first", 5), (2, 0, b"second", 6)]);
     let first_end = 24 + 16 + 5;
     for length in 24..classic.len() {

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn both_versions_name_the_client() {
+    fn both_proxy_header_versions_name_the_client() {
         let text = b"PROXY TCP4 192.0.2.1 198.51.100.7 56324 443\r\n";
         let expected =
             "45 bytes of PROXY header precede the handshake, which names the client 192.0.2.1:56324";
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_header_is_not_waited_for() {
+    fn data_that_is_no_proxy_header_is_not_waited_for() {
         for (start, expected) in [
             (&b"PRO"[..], Header::Unfinished),
             (b"PROXY TCP4 192.0.2.1", Header::Unfinished),

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn sessions_of_wtls_are_known_by_their_server() {
+    fn wtls_sessions_are_identified_by_their_server() {
         // Anonymous Diffie-Hellman in the second group, which the server proposes.
         // It trusts no keys, and offers RC5 and SHA, no compression and numbered records.
         let offer = [0, 3, 4, 2, 0, 0, 0, 2, 3, 3, 1, 0, 2, 0];
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn sessions_are_forgotten_in_the_order_of_their_use() {
+    fn least_recently_used_sessions_are_evicted() {
         let suite: Arc<Suite> = Arc::new("tls1.2/psk".parse().unwrap());
         let mut sessions = Sessions::default();
         for session in 0..MAX_SESSIONS.get() as u64 {

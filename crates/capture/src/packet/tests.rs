@@ -25,7 +25,7 @@ fn version_6(next: u8, payload: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn padding_and_snap_length_are_told_apart() {
+fn padding_and_snap_length_are_distinguished() {
     let mut packet = version_4(PROTOCOL_UDP, 0, b"payload");
     packet.extend_from_slice(&[0; 20]);
     let whole = decode_internet(&packet, packet.len()).unwrap();
@@ -38,7 +38,7 @@ fn padding_and_snap_length_are_told_apart() {
 }
 
 #[test]
-fn extension_headers_are_passed() {
+fn extension_headers_are_skipped() {
     let hop_by_hop = [60, 0, 0, 0, 0, 0, 0, 0];
     let destination = [PROTOCOL_TCP, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     let packet = version_6(0, &[&hop_by_hop[..], &destination, b"tcp"].concat());
@@ -54,7 +54,7 @@ fn extension_headers_are_passed() {
 }
 
 #[test]
-fn fragments_join_in_any_order_and_once() {
+fn fragments_join_once_in_any_order() {
     let pieces = [(0x2000, &b"01234567"[..]), (0x2001, b"abcdefgh"), (2, b"end")];
     let orders = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
     for order in orders {
@@ -76,7 +76,7 @@ fn fragments_join_in_any_order_and_once() {
 }
 
 #[test]
-fn fragments_that_never_end_do_not_pile_up() {
+fn incomplete_fragments_are_counted() {
     let mut reassembler = Reassembler::default();
     for identification in 0..1000u16 {
         let mut packet = version_4(PROTOCOL_UDP, 0x2000, b"01234567");
@@ -87,7 +87,7 @@ fn fragments_that_never_end_do_not_pile_up() {
 }
 
 #[test]
-fn transport_headers_are_read_from_what_is_there() {
+fn transport_headers_are_read_from_truncated_packets() {
     let mut segment = vec![0; 20];
     segment[..4].copy_from_slice(&[0, 80, 1, 0]);
     segment[7] = 9;

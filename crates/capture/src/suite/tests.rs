@@ -77,7 +77,7 @@ fn suites_without_certificates_need_none() {
 }
 
 #[test]
-fn group_is_told_by_its_prime() {
+fn group_is_identified_by_its_prime() {
     for (start, bits, expected) in [
         (&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xad, 0xf8, 0x54, 0x58][..], 2048, "ffdhe2048"),
         (&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xc9, 0x0f, 0xda, 0xa2], 3072, "ffdhe3072"),
@@ -125,7 +125,7 @@ fn keys_are_read_from_certificates() {
 }
 
 #[test]
-fn resumption_shows_too_little_before_1_3() {
+fn resumed_handshakes_have_no_suite_before_tls_1_3() {
     assert!(tls_suite(&negotiated(0x0303, 0x009c), &[], 0, Some(true)).is_none());
     let mut modern = negotiated(0x0304, 0x1301);
     if let Some(hello) = &mut modern.server_hello {
@@ -157,7 +157,7 @@ fn every_curve_is_read_from_its_certificate() {
 
 #[cfg(feature = "decrypt")]
 #[test]
-fn a_root_that_does_not_show_is_doubted_where_it_may_be_another() {
+fn unseen_root_is_marked_uncertain_if_ambiguous() {
     use root::ProtocolFamily::{Tls, Wtls};
     let found = |family, key: &Key, root: &Key| {
         let chain = certificate::describe(&[&signed(key, "another", root)], family).unwrap();
@@ -200,7 +200,7 @@ fn a_root_that_does_not_show_is_doubted_where_it_may_be_another() {
 
 #[cfg(feature = "decrypt")]
 #[test]
-fn both_sides_chains_narrow_the_root_down() {
+fn root_is_inferred_from_the_chains_of_both_sides() {
     let (leaf, root, other) = (curve_key("160p"), curve_key("160p"), curve_key("p384"));
     let describe = |chain: &[&[u8]]| certificate::describe(chain, root::ProtocolFamily::Wtls).unwrap();
     let authority = signed(&root, "someone", &root);
@@ -217,7 +217,7 @@ fn both_sides_chains_narrow_the_root_down() {
 }
 
 #[test]
-fn a_root_that_the_client_names_is_taken() {
+fn root_named_by_the_client_is_used() {
     let curve = |name| Curve::from_name(name).unwrap();
     let root = root::Root::of_ecdsa(root::ProtocolFamily::Wtls, 160, |_| true).unwrap();
     let mut chain = root::Chain::new(vec!["163k".to_owned()], root);
@@ -231,7 +231,7 @@ fn a_root_that_the_client_names_is_taken() {
 }
 
 #[test]
-fn only_three_is_the_exponent_three() {
+fn only_the_value_three_is_exponent_three() {
     for (exponent, expected) in [
         (&[3][..], "rsa1024e3"),
         (&[0, 3], "rsa1024e3"),

@@ -51,7 +51,7 @@ fn text(stream: &Stream) -> String {
 }
 
 #[test]
-fn in_order_across_the_wrap_of_numbers() {
+fn segments_are_in_order_across_sequence_number_wrap() {
     let (stream, half) = run(&[(0, 3), (3, 7), (7, 10)], 1 << 16);
     assert_eq!(text(&stream), "0123456789");
     assert!(half.is_complete());
@@ -59,7 +59,7 @@ fn in_order_across_the_wrap_of_numbers() {
 }
 
 #[test]
-fn late_segment_dates_what_waited_for_it() {
+fn late_segment_sets_the_time_of_data_behind_it() {
     let (stream, half) = run(&[(0, 2), (5, 10), (2, 5)], 1 << 16);
     assert_eq!(text(&stream), "0123456789");
     assert_eq!(stream.packets, [1, 1, 3, 3, 3, 3, 3, 3, 3, 3]);
@@ -76,7 +76,7 @@ fn repetitions_and_overlaps_are_delivered_once_and_counted() {
 }
 
 #[test]
-fn hole_that_stays_is_declared_with_the_times_of_what_follows() {
+fn permanent_gap_is_reported_with_times_of_following_data() {
     let (mut stream, mut half) = run(&[(0, 2), (4, 6), (8, 10)], 1 << 16);
     assert_eq!(text(&stream), "01");
     half.finish(mark(9), &mut stream);
@@ -88,7 +88,7 @@ fn hole_that_stays_is_declared_with_the_times_of_what_follows() {
 }
 
 #[test]
-fn bytes_that_only_the_other_end_saw_are_missing() {
+fn acknowledged_but_uncaptured_bytes_are_missing() {
     let (mut stream, mut half) = run(&[(0, 2)], 1 << 16);
     half.acknowledge((u32::MAX - 4).wrapping_add(6));
     half.finish(mark(9), &mut stream);
@@ -99,14 +99,14 @@ fn bytes_that_only_the_other_end_saw_are_missing() {
 }
 
 #[test]
-fn no_room_means_no_wait() {
+fn without_buffer_space_gaps_are_not_waited_for() {
     let (stream, half) = run(&[(0, 2), (4, 6), (2, 4)], 0);
     assert_eq!(text(&stream), "01..45");
     assert_eq!(half.held_bytes(), 0);
 }
 
 #[test]
-fn ends_cut_off_by_the_snap_length_are_missing() {
+fn bytes_beyond_the_snap_length_are_missing() {
     let mut half = HalfStream::default();
     let mut stream = Stream::default();
     half.segment(Payload { sequence: 7, captured: b"ab", length: 5, fin: false }, mark(1), 0, &mut stream);
@@ -116,7 +116,7 @@ fn ends_cut_off_by_the_snap_length_are_missing() {
 }
 
 #[test]
-fn keep_alive_is_no_retransmission() {
+fn keep_alive_is_not_a_retransmission() {
     let (_, half) = run(&[(0, 4), (3, 4)], 1 << 16);
     assert_eq!(half.counts.retransmitted_segments, 0);
 }
@@ -124,7 +124,7 @@ fn keep_alive_is_no_retransmission() {
 proptest! {
     /// A stream that is split, shuffled and repeated is delivered completely, once and in order.
     #[test]
-    fn any_order_gives_the_stream(
+    fn segments_in_any_order_give_the_same_stream(
         data in proptest::collection::vec(any::<u8>(), 1..400),
         cuts in proptest::collection::vec(0usize..400, 0..40),
         repeats in proptest::collection::vec((0usize..400, 0usize..400), 0..20),

@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_say_how_records_are_protected() {
+    fn suite_numbers_give_the_record_protection() {
         let of = |number| protection(number).unwrap();
         let aes = of(0xc02f);
         assert_eq!((aes.algorithm, aes.key_bytes, aes.mac), ("AES-128-GCM", 16, None));

@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_secrets_the_later_is_believed() {
+    fn later_of_two_secrets_is_used() {
         let mut log = KeyLog::default();
         log.read_from(master(1, 1).as_bytes()).unwrap();
         for secret in 2..9 {
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn what_captures_carry_is_bounded_and_what_was_given_is_kept() {
+    fn embedded_secrets_are_limited_and_key_log_secrets_are_kept() {
         let number = |random: u32| {
             let mut bytes = [0; 32];
             bytes[28..].copy_from_slice(&random.to_be_bytes());

@@ -53,7 +53,7 @@ fn checksums_hold(frame: &[u8]) -> bool {
 }
 
 #[test]
-fn stream_is_opened_cut_at_the_segment_size_and_closed() {
+fn stream_has_opening_segments_and_closing() {
     let (hello, answer) = (vec![1; 300], (0..5000).map(|n| n as u8).collect::<Vec<_>>());
     let chunks = [
         Chunk { from: Side::Client, time: Duration::from_nanos(7), bytes: &hello },
@@ -77,7 +77,7 @@ fn stream_is_opened_cut_at_the_segment_size_and_closed() {
 }
 
 #[test]
-fn large_datagram_travels_in_fragments() {
+fn large_datagram_is_written_in_fragments() {
     let bytes: Vec<u8> = (0..4000).map(|n| n as u8).collect();
     let chunks = [Chunk { from: Side::Client, time: Duration::ZERO, bytes: &bytes }];
     let frames = frames(&written("datagram", &conversation(Transport::Datagram, &chunks)));
@@ -94,7 +94,7 @@ fn large_datagram_travels_in_fragments() {
 }
 
 #[test]
-fn nothing_appears_before_the_end_or_after_a_failure() {
+fn unfinished_or_failed_capture_has_no_file() {
     let path = path("atomic");
     let mut writer = Writer::create(&path).unwrap();
     let bytes = vec![0; MAXIMUM_DATAGRAM_BYTES + 1];
@@ -108,13 +108,13 @@ fn nothing_appears_before_the_end_or_after_a_failure() {
 }
 
 #[test]
-fn full_disk_and_missing_folder_are_told() {
+fn missing_folder_and_folder_as_file_are_reported() {
     assert!(matches!(Writer::create(Path::new("/nowhere/at/all.pcap")), Err(WriteError::Create { .. })));
     assert!(matches!(Writer::create(&temp_dir()), Err(WriteError::Create { .. })));
 }
 
 #[test]
-fn nothing_that_exists_is_replaced_or_followed() {
+fn existing_files_are_not_replaced_and_links_not_followed() {
     let folder = temp_dir().join(format!("shakedown-write-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let (taken, link, target) = (folder.join("taken"), folder.join("link"), folder.join("target"));
@@ -139,7 +139,7 @@ fn nothing_that_exists_is_replaced_or_followed() {
 }
 
 #[test]
-fn time_beyond_the_format_is_refused() {
+fn time_beyond_the_pcap_range_is_refused() {
     let path = path("late");
     let mut writer = Writer::create(&path).unwrap();
     let chunks = [Chunk { from: Side::Client, time: Duration::ZERO, bytes: &[1] }];
@@ -149,7 +149,7 @@ fn time_beyond_the_format_is_refused() {
 }
 
 #[test]
-fn addresses_do_not_repeat() {
+fn client_addresses_are_unique() {
     let path = path("addresses");
     let mut writer = Writer::create(&path).unwrap();
     let all: std::collections::HashSet<_> = (0..40_000).map(|_| writer.addresses(443).0).collect();

@@ -23,7 +23,7 @@ fn mark(packet: u64) -> Mark {
 }
 
 #[test]
-fn hello_is_recognised() {
+fn wtls_hello_is_recognised() {
     let hello_of = bytes(CLIENT_HELLO);
     assert!(begins(&hello_of));
     // The same record without a length, as the only one of a datagram.
@@ -38,7 +38,7 @@ fn hello_is_recognised() {
 }
 
 #[test]
-fn abbreviated_handshake_is_told_message_by_message() {
+fn abbreviated_handshake_is_decoded_message_by_message() {
     let mut connection = WtlsConnection::default();
     connection.read(0, &bytes(RESUMING_HELLO), 0, mark(1));
     connection.read(1, &bytes(RESUMING_ANSWER), 0, mark(2));

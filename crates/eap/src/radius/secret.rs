@@ -116,7 +116,7 @@ mod tests {
 
     /// RFC 2865 section 7.1 and RFC 5997 section 6.1: Request Authenticators and responses.
     #[test]
-    fn the_rfcs_answers_are_rightly_authenticated() {
+    fn response_authenticators_match_the_rfc_examples() {
         let accept = *b"\x02\0\0\x26\x86\xfe\x22\x0e\x76\x24\xba\x2a\x10\x05\xf6\xbf\x9b\x55\xe0\xb2\
             \x06\x06\0\0\0\x01\x0f\x06\0\0\0\0\x0e\x06\xc0\xa8\x01\x03";
         let status = *b"\x02\xda\0\x14\xef\x0d\x55\x2a\x4b\xf2\xd6\x93\xec\x2b\x6f\xe8\xb5\x41\x1d\x66";

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_match_the_standards_example() {
+    fn frames_match_the_example_of_the_standard() {
         let mut frame = PLAIN.to_vec();
         end().seal(&mut frame).expect("any frame can be encrypted");
         assert_eq!(frame, ENCRYPTED);
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_and_replay_show() {
+    fn damaged_and_replayed_frames_are_refused() {
         let (mut sender, mut receiver) = (end(), end());
         let mut frame = PLAIN.to_vec();
         sender.seal(&mut frame).expect("any frame can be encrypted");

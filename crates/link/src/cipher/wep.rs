@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_match_the_standards_example() {
+    fn frames_match_the_example_of_the_standard() {
         let mut frame = PLAIN.to_vec();
         end().seal(&mut frame).expect("any frame can be encrypted");
         assert_eq!(frame, ENCRYPTED);
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn every_frame_has_an_iv_of_its_own_and_damage_shows() {
+    fn every_frame_has_its_own_iv_and_damage_is_detected() {
         let (mut sender, mut receiver) = (end(), end());
         let mut frames = [PLAIN.to_vec(), PLAIN.to_vec()];
         for frame in &mut frames {

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_that_has_shown_least_goes_first_and_who_has_proved_himself_never() {
+    fn least_proven_oldest_is_evicted_and_authenticated_ones_never() {
         let mut table = table(4, 4);
         let (first, _) = admitted(&mut table, host(1), 1);
         let (second, _) = admitted(&mut table, host(2), 2);
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn where_all_have_proved_themselves_the_next_is_turned_away() {
+    fn new_connection_is_refused_if_all_are_authenticated() {
         let mut table = table(2, 2);
         for number in 1..=2 {
             let (place, _) = admitted(&mut table, host(number), number);
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_takes_no_more_than_its_share_and_only_from_itself() {
+    fn address_beyond_its_share_evicts_only_its_own_connections() {
         let mut table = table(10, 3);
         for number in 0..3 {
             admitted(&mut table, host(1), number);
@@ -291,7 +291,7 @@ mod tests {
 
     /// Any number of silent connections, from one address or from many, never keeps out a mobile that sends a request.
     #[test]
-    fn a_connection_that_sends_in_time_stays_beside_silent_ones() {
+    fn timely_connection_survives_a_flood_of_silent_ones() {
         for spread in [1, u32::MAX] {
             let limits = Limits::default();
             let mut table = Table::new(limits);
@@ -313,7 +313,7 @@ mod tests {
 
     /// Mobiles at one address, in their handshakes, among any number of requests of others from a few addresses.
     #[test]
-    fn a_flood_from_a_few_addresses_takes_places_from_itself_alone() {
+    fn flood_from_few_addresses_evicts_only_its_own_connections() {
         for hosts in [1, 5, 17, 31] {
             let limits = Limits::default();
             let mut table = Table::new(limits);
@@ -331,7 +331,7 @@ mod tests {
 
     /// The same, if mobiles that have attached hold most places.
     #[test]
-    fn a_flood_beside_many_attached_mobiles_takes_places_from_itself_alone() {
+    fn flood_beside_many_attached_mobiles_evicts_only_its_own() {
         for (proved, hosts, each) in [(200, 7, 8), (200, 31, 8), (248, 1, 8), (248, 6, 3), (253, 1, 3)] {
             let mut table = Table::new(Limits::default());
             let flood = |table: &mut Table<u32>, from: u32| {
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn nodes_may_have_all_places_at_one_address() {
+    fn nodes_may_use_all_places_from_one_address() {
         let limits = Limits::default().of_nodes();
         let mut table = Table::new(limits);
         for number in 0..256 {
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_of_ipv6_is_one_whatever_address_it_takes_in_its_network() {
+    fn ipv6_addresses_of_one_network_count_as_one_host() {
         let of = |text: &str| Origin::of(text.parse().unwrap());
         assert_eq!(of("2001:db8:1:2::1"), of("2001:db8:1:2:ffff::9"));
         assert_ne!(of("2001:db8:1:2::1"), of("2001:db8:1:3::1"));

@@ -245,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sessions_depend_on_suite_network_root_and_partners_and_not_on_the_node() {
+    fn session_binding_covers_suite_network_root_and_partners() {
         let suite: Suite = "tls1.2/ecdhe_ecdsa+p256/p256@p256@p256/mutual".parse().unwrap();
         let other: Suite = "tls1.2/ecdhe_ecdsa+p256/p384@p384@p384/mutual".parse().unwrap();
         let [home, abroad] = ["20201", "20801"].map(|text| Network::new(text).unwrap());

@@ -96,7 +96,7 @@ mod tests {
 
     /// At most `MAX_UNPROVED` queries wait for a silent node, and each ends with its attach.
     #[test]
-    fn a_silent_node_is_asked_by_a_bounded_number_for_as_long_as_each_is_connected() {
+    fn queries_to_a_silent_node_are_limited_and_end_with_the_attach() {
         let mute = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = mute.local_addr().unwrap();
         // The queries end because they are stopped, not by the timeout.

@@ -310,7 +310,7 @@ mod tests {
 
     /// A thread that panics releases its place and its count; other connections continue.
     #[test]
-    fn a_connection_whose_thread_panics_leaves_its_place() {
+    fn panicking_thread_releases_its_place() {
         let limits = Limits { connections: 2, connections_per_address: 2, ..Limits::default() };
         let port = Port::open("127.0.0.1:0".parse().unwrap(), limits).unwrap();
         let address = port.address("127.0.0.1:0".parse().unwrap());
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn without_descriptors_one_goes_and_no_other_until_it_has_gone() {
+    fn without_descriptors_one_connection_is_evicted_at_a_time() {
         let limits = Limits { connections: 4, connections_per_address: 4, ..Limits::default() };
         let port = Port::open("127.0.0.1:0".parse().unwrap(), limits).unwrap();
         let address = port.address("127.0.0.1:0".parse().unwrap());
@@ -380,7 +380,7 @@ mod tests {
     /// The threads of one address wait for something else and never check whether they were displaced: only that
     /// address runs out of threads.
     #[test]
-    fn threads_of_one_address_do_not_keep_out_another() {
+    fn threads_of_one_address_do_not_block_another() {
         let limits = Limits { connections: 8, connections_per_address: 2, ..Limits::default() };
         let port = Port::open("127.0.0.1:0".parse().unwrap(), limits).unwrap();
         let to = port.address("127.0.0.1:0".parse().unwrap());
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_a_connection_can_be_stopped() {
+    fn waiting_for_a_connection_can_be_stopped() {
         // A listener that does not accept: when its backlog is full, the next connection waits.
         let listener = socket2::Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
         listener.bind(&"127.0.0.1:0".parse::<SocketAddr>().unwrap().into()).unwrap();

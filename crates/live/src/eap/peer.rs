@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_used_up_a_session_authenticates_in_full() {
+    fn peer_without_remaining_tickets_authenticates_fully() {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
         let settings = Settings { now_unix_s: i64::try_from(now).unwrap(), ..Settings::default() };
         let files = Files::default();

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_median_of_counts_is_the_lower_of_the_two_in_the_middle() {
+    fn median_of_an_even_count_is_the_lower_middle_value() {
         let median = |values: &[u64]| {
             let mut counts = Counts::default();
             values.iter().for_each(|value| counts.record(*value));

@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn causes_are_bounded() {
+    fn number_of_causes_is_limited() {
         let mut causes = Causes::default();
         for number in 0..1000 {
             causes.add(&number.to_string(), 1);
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_of_the_system_have_names() {
+    fn system_errors_have_names() {
         let of = |number| of_io(&Error::from_raw_os_error(number), Activity::Connecting);
         assert_eq!(of(libc::ECONNREFUSED), "connection refused");
         assert_eq!(of(libc::EMFILE), NO_DESCRIPTOR);

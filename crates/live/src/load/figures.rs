@@ -37,7 +37,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn figures_are_those_of_the_times() {
+    fn figures_match_the_recorded_times() {
         let mut histogram = Histogram::default();
         assert_eq!(Figures::from(&histogram), Figures::default());
         for ms in 1..=1000 {

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_handshakes_take_decides() {
+    fn slowdown_follows_the_measured_handshake_times() {
         let mut pace = Pace::new(Some(100.0), Some(Time::from_millis(50)));
         assert_eq!(pace.factor(), Some(100.0));
         pace.learn(Time::from_millis(2));
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn no_client_is_faster_than_this_machine_and_a_mere_factor_stays() {
+    fn slowdown_is_at_least_one_and_a_fixed_factor_is_kept() {
         let mut pace = Pace::new(Some(3.0), Some(Time::from_millis(1)));
         pace.learn(Time::from_millis(2));
         assert_eq!(pace.factor(), Some(1.0));

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_start_takes_the_place_of_a_sample_that_is_no_good() {
+    fn unusable_sample_is_replaced_by_the_next_start() {
         let mut sampling = Sampling::new(2, Some(10.0), Duration::from_secs(1));
         let mut taken = Vec::new();
         for number in 0..10 {

@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_loop_begins_again_when_a_connection_ends() {
+    fn closed_loop_starts_again_when_a_connection_ends() {
         let mut starts = Starts::closed(0..2, Duration::ZERO, 1000 * MS);
         let first: Vec<_> = std::iter::from_fn(|| starts.take(MS)).map(|start| start.client).collect();
         assert_eq!(first, [0, 1]);
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_gives_the_same_starts_and_another_seed_others() {
+    fn equal_seeds_give_equal_starts_and_others_differ() {
         let of = |seed| planned(Arrivals::Poisson, 100.0, 10.0, seed);
         assert_eq!(of(3), of(3));
         assert_ne!(of(3), of(4));

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn targets_are_read_in_every_form() {
+    fn targets_are_parsed_in_every_form() {
         let wtls: Suite = "wtls/ecdh_anon+163k".parse().unwrap();
         let tls: Suite = "tls1.3/x25519/p256/server".parse().unwrap();
         for (text, suite, transport) in [
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn no_target_is_an_error_of_its_own_kind() {
+    fn each_invalid_target_has_its_error() {
         let told = |text: &str| Target::resolve(text, None).unwrap_err().to_string();
         assert!(told("localhost").contains("has no port;"));
         assert!(told("localhost:0").contains("has no port from 1 to 65535"));
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_addresses_of_this_machine_one_where_somebody_listens_is_taken() {
+    fn local_address_with_a_listener_is_chosen() {
         let listener = std::net::TcpListener::bind("127.0.0.2:0").unwrap();
         let there = listener.local_addr().unwrap();
         let refused = SocketAddr::new("127.0.0.3".parse().unwrap(), there.port());
@@ -131,14 +131,14 @@ mod tests {
     }
 
     #[test]
-    fn groups_are_not_this_machine() {
+    fn multicast_addresses_are_not_local() {
         assert!(!is_own("239.1.2.3:9203".parse().unwrap()));
         assert!(!is_own("[ff02::1]:9203".parse().unwrap()));
         assert!(is_own("127.0.0.1:1".parse().unwrap()));
     }
 
     #[test]
-    fn documentation_addresses_are_refused() {
+    fn documentation_addresses_are_not_local() {
         assert!(!is_own("192.0.2.1:443".parse().unwrap()));
     }
 }

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_and_headers_say_whether_the_connection_stays() {
+    fn version_and_headers_decide_whether_to_keep_the_connection() {
         let close = |request| ask(request).unwrap().close;
         assert!(!close("GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
         assert!(close("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"));
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_in_pieces_is_answered_when_it_is_whole() {
+    fn split_request_head_is_answered_when_complete() {
         let mut exchange = Exchange::default();
         let request = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
         for byte in &request[..request.len() - 1] {
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_that_come_together_are_answered_one_by_one() {
+    fn pipelined_requests_are_answered_one_by_one() {
         let mut exchange = Exchange::default();
         exchange.take(b"GET /a HTTP/1.1\r\n\r\nHEAD /b HTTP/1.1\r\n\r\n");
         assert_eq!(exchange.answer(5, false).unwrap().payload_bytes, 5);
@@ -145,13 +145,13 @@ mod tests {
     }
 
     #[test]
-    fn a_head_without_end_is_refused() {
+    fn endless_request_head_is_refused() {
         let answer = ask(&format!("GET /{}", "a".repeat(MAX_HEAD_BYTES))).unwrap();
         assert!(answer.close && answer.head.starts_with(b"HTTP/1.1 431 "));
     }
 
     #[test]
-    fn other_clients_get_the_payload_once() {
+    fn clients_without_http_get_the_payload_once() {
         let mut exchange = Exchange::default();
         exchange.take(b"\x00");
         assert_eq!(

@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_gets_its_answer_however_it_comes_in() {
+    fn request_is_answered_however_it_is_split() {
         let serving = serving(LONG);
         assert_eq!(body(&serving.get("/some")), "xxxxx");
         assert_eq!(body(&serving.get("/some?more=all")), "xxxxx");
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn silent_and_slow_clients_keep_no_others_from_their_answer() {
+    fn silent_and_slow_clients_do_not_block_others() {
         for asked in ["", "GET /large HTTP/1.1\r\n\r\n"] {
             let serving = serving(LONG);
             let clients: Vec<_> = (0..MAX_CONNECTIONS + 8)
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn silent_clients_cost_their_own_address_its_places() {
+    fn silent_clients_evict_only_connections_of_their_address() {
         let serving = serving(LONG);
         let mut patient = serving.client(2);
         let silent: Vec<_> = (0..3 * MAX_CONNECTIONS).map(|_| serving.client(1)).collect();
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_ends_with_its_time_its_peer_or_a_head_that_is_too_long() {
+    fn connection_ends_by_timeout_peer_close_or_oversized_head() {
         let short = serving(Duration::from_millis(50));
         assert_eq!(read_all(short.client(1)), "");
         let serving = serving(LONG);

@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_kept_with_what_the_worker_had_done_before() {
+    fn message_is_stored_with_the_preceding_worker_state() {
         const MS: Duration = Duration::from_millis(1);
         let tally = Tally::keeping(2);
         tally.sleeps(MS);

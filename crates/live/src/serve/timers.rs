@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deadline_that_moves_later_keeps_its_one_entry() {
+    fn postponed_deadline_keeps_a_single_entry() {
         let mut timers = Timers::default();
         let mut deadline = Deadline::default();
         for due in 10..1_000 {
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deadline_that_moves_earlier_comes_once() {
+    fn advanced_deadline_expires_once() {
         let mut timers = Timers::default();
         let mut deadline = Deadline::default();
         timers.set(1, &mut deadline, ms(500));
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_due_before_its_time() {
+    fn deadline_is_not_due_before_its_time() {
         let mut timers = Timers::default();
         let mut deadline = Deadline::default();
         timers.set(1, &mut deadline, ms(20));

@@ -129,7 +129,7 @@ proptest! {
     /// No session is resumed beyond a threshold, even by two simultaneous attaches of one mobile or of two, each
     /// interrupted anywhere, while the clock is set forward and back between messages.
     #[test]
-    fn nor_by_attaches_at_the_same_time_under_a_clock_that_is_set(
+    fn simultaneous_attaches_resume_no_session_beyond_a_threshold(
         max_resumptions in 0..4_u32,
         max_age in 1..100_u64,
         turns in prop::collection::vec(turn(), 40..200),

@@ -98,7 +98,7 @@ proptest! {
 }
 
 #[test]
-fn a_session_is_resumed_as_often_as_it_may_be_and_then_made_anew() {
+fn session_is_resumed_up_to_the_limit_and_then_replaced() {
     let mut deployment = deployment(1, Policy { max_resumptions: 2, max_age: Duration::from_secs(100) });
     let resumed: Vec<bool> = (0..7)
         .map(|number| {
@@ -120,7 +120,7 @@ fn a_session_is_resumed_as_often_as_it_may_be_and_then_made_anew() {
 }
 
 #[test]
-fn a_session_goes_with_its_mobile_to_the_next_sgsn_and_is_gone_at_the_last() {
+fn session_moves_with_its_mobile_and_is_removed_at_the_old_sgsn() {
     let mut deployment = deployment(1, Policy { max_resumptions: 2, max_age: Duration::from_secs(100) });
     let now = Duration::from_secs(1);
     assert!(attach(&mut deployment, 0, 0, now, untouched).attached());
@@ -151,7 +151,7 @@ fn first_words(deployment: &Deployment, place: usize, now: Duration) -> Vec<u8> 
 }
 
 #[test]
-fn who_has_overheard_a_temporary_identity_and_a_session_id_takes_nothing_from_their_mobile() {
+fn eavesdropped_identity_and_session_id_give_no_session() {
     let mut deployment = deployment(2, Policy { max_resumptions: 4, max_age: Duration::from_secs(100) });
     let now = Duration::from_secs(1);
     let resumed = |seen: &Seen| {
@@ -185,7 +185,7 @@ fn who_has_overheard_a_temporary_identity_and_a_session_id_takes_nothing_from_th
 }
 
 #[test]
-fn a_session_is_in_one_place_only_whatever_becomes_of_the_way_there() {
+fn session_exists_at_one_sgsn_only_despite_failed_transfers() {
     let mut deployment = deployment(1, Policy { max_resumptions: 3, max_age: Duration::from_secs(100) });
     let now = Duration::from_secs(1);
     assert!(attach(&mut deployment, 0, 0, now, untouched).attached());
@@ -208,7 +208,7 @@ fn a_session_is_in_one_place_only_whatever_becomes_of_the_way_there() {
 }
 
 #[test]
-fn who_is_barred_is_not_let_in_by_the_session_that_came_with_him() {
+fn barred_mobile_is_rejected_despite_its_transferred_session() {
     let mut deployment = deployment(1, Policy::default());
     let now = Duration::from_secs(1);
     assert!(attach(&mut deployment, 0, 0, now, untouched).attached());
@@ -222,7 +222,7 @@ fn who_is_barred_is_not_let_in_by_the_session_that_came_with_him() {
 }
 
 #[test]
-fn what_tls_did_not_resume_was_a_full_attach_and_leaves_a_session() {
+fn session_refused_by_tls_becomes_a_full_attach_with_a_session() {
     let mut deployment = deployment(1, Policy::default());
     let now = Duration::from_secs(1);
     let first = attach(&mut deployment, 0, 0, now, untouched);
@@ -246,7 +246,7 @@ fn what_tls_did_not_resume_was_a_full_attach_and_leaves_a_session() {
 }
 
 #[test]
-fn a_clock_that_is_set_back_makes_no_session_younger() {
+fn clock_set_back_does_not_rejuvenate_sessions() {
     let mut deployment = deployment(1, Policy { max_resumptions: 9, max_age: Duration::from_secs(100) });
     let at_s = Duration::from_secs;
     let resumes = |deployment: &mut Deployment, second: u64| {
@@ -267,7 +267,7 @@ fn a_clock_that_is_set_back_makes_no_session_younger() {
 }
 
 #[test]
-fn a_claim_takes_nothing_under_a_temporary_identity_that_is_anothers() {
+fn claim_with_a_foreign_temporary_identity_gets_no_session() {
     let mut deployment = deployment(2, Policy::default());
     let now = Duration::from_secs(1);
     assert!(attach(&mut deployment, 0, 0, now, untouched).attached());
@@ -284,7 +284,7 @@ fn a_claim_takes_nothing_under_a_temporary_identity_that_is_anothers() {
 }
 
 #[test]
-fn a_connection_that_ends_after_the_attach_was_no_rejection() {
+fn connection_closed_after_the_attach_is_not_a_rejection() {
     let mut deployment = deployment(1, Policy::default());
     let now = Duration::from_secs(1);
     let mut mobile = deployment.mobile(0).unwrap();

@@ -30,7 +30,7 @@ fn plan(extra: &str) -> Plan {
 
 /// On a bearer that only delays, times consist of round trips, processing times and the core network's round trips.
 #[test]
-fn virtual_times_are_what_arithmetic_says() {
+fn virtual_times_match_the_computed_ones() {
     let outcome = simulate(&suite(), &plan(""), &mut |_| ControlFlow::Continue(())).unwrap();
     let near = |found: Option<f64>, wanted: f64| {
         let found = found.unwrap();
@@ -59,7 +59,7 @@ fn virtual_times_are_what_arithmetic_says() {
 }
 
 #[test]
-fn the_same_plan_gives_the_same_outcome_and_another_seed_another() {
+fn equal_plans_give_equal_outcomes_and_other_seeds_differ() {
     let mut noisy = plan("");
     noisy.bearer.traversal_sd_s = 0.1;
     noisy.background_per_s = 50.0;
@@ -81,7 +81,7 @@ fn the_same_plan_gives_the_same_outcome_and_another_seed_another() {
 
 /// An M/D/1 queue: background requests of one service time, and the mobile's requests among them.
 #[test]
-fn others_requests_make_the_servers_work_wait() {
+fn background_requests_delay_the_server_work() {
     let wait = |rate: f64| {
         let mut busy = plan("");
         busy.background_per_s = rate;

@@ -30,7 +30,7 @@ fn operator(network: &str) -> Operator {
 }
 
 #[test]
-fn networks_without_an_agreement_are_refused_whatever_they_certify() {
+fn networks_without_a_roaming_agreement_are_refused() {
     let mut deployment = deployment(1, Policy::default());
     let now = Duration::from_secs(1);
     let stranger = operator("31099");
@@ -74,7 +74,7 @@ fn networks_without_an_agreement_are_refused_whatever_they_certify() {
 }
 
 #[test]
-fn a_mobile_believes_no_network_that_its_own_has_not_certified() {
+fn mobile_refuses_networks_not_certified_by_its_home() {
     let mut deployment = deployment(1, Policy::default());
     let stranger = operator("31099");
     let card = Card { root: stranger.root().unwrap(), ..deployment.cards[0].clone() };
@@ -86,7 +86,7 @@ fn a_mobile_believes_no_network_that_its_own_has_not_certified() {
 }
 
 #[test]
-fn who_is_barred_or_has_another_certificate_or_is_not_known_is_rejected_under_protection() {
+fn barred_mismatched_or_unknown_mobile_is_rejected_under_protection() {
     let mut deployment = deployment(2, Policy::default());
     let now = Duration::from_secs(1);
     let home = deployment.cards[0].home.clone();
@@ -120,7 +120,7 @@ fn kinds(stream: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn an_attach_request_that_was_altered_on_its_way_is_noticed() {
+fn altered_attach_request_is_detected() {
     let mut deployment = deployment(1, Policy::default());
     let now = Duration::from_secs(1);
     assert!(attach(&mut deployment, 0, 0, now, untouched).attached());
@@ -137,7 +137,7 @@ fn an_attach_request_that_was_altered_on_its_way_is_noticed() {
 }
 
 #[test]
-fn suites_that_cannot_carry_an_attach_are_refused_and_others_become_mutual_with_two_levels() {
+fn unsuitable_suites_are_refused_and_others_become_mutual() {
     let good = |name: &str| suite_of(&name.parse().unwrap()).map(|suite| suite.to_string());
     assert_eq!(good("tls1.2/ecdhe_ecdsa/p256").unwrap(), "tls1.2/ecdhe_ecdsa+x25519/p256@p256@p256/mutual");
     for (bad, line) in [

@@ -247,7 +247,7 @@ fn tried(name: &str, cases: &[Case]) -> Vec<Case> {
 }
 
 #[test]
-fn one_datagram_of_a_stranger_neither_ends_nor_changes_a_handshake_over_sockets() {
+fn injected_datagram_does_not_affect_a_handshake_over_sockets() {
     let count: usize = std::thread::scope(|scope| {
         let suites: Vec<_> = SUITES.iter().map(|name| (name, scope.spawn(|| survives(name)))).collect();
         let cases = suites.into_iter().map(|(name, survived)| {

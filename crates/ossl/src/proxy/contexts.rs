@@ -266,7 +266,7 @@ mod tests {
     /// Four threads create, pass on and free contexts at addresses that all of them use in turn, as with an allocator:
     /// no thread finds another one's note, and no note is left.
     #[test]
-    fn addresses_go_round_between_threads() {
+    fn reused_addresses_keep_contexts_of_threads_separate() {
         use std::sync::mpsc::channel;
         const THREADS: usize = 4;
         let name = |number: usize| {
@@ -314,9 +314,9 @@ mod tests {
 
     /// In a separate process, because other tests of this crate create contexts too.
     #[test]
-    fn nothing_is_lost_while_contexts_live_and_nothing_kept_when_they_are_freed() {
+    fn notes_of_contexts_live_exactly_as_long_as_the_contexts() {
         if !crate::proxy::in_a_process_of_its_own(
-            "proxy::contexts::tests::nothing_is_lost_while_contexts_live_and_nothing_kept_when_they_are_freed",
+            "proxy::contexts::tests::notes_of_contexts_live_exactly_as_long_as_the_contexts",
         ) {
             return;
         }

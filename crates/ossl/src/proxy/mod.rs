@@ -300,8 +300,8 @@ mod tests {
 
     /// A failure at any algorithm uses up no slots: there are more attempts than slots.
     #[test]
-    fn a_first_use_that_failed_is_begun_again() {
-        if !in_a_process_of_its_own("proxy::tests::a_first_use_that_failed_is_begun_again") {
+    fn failed_first_use_is_retried() {
+        if !in_a_process_of_its_own("proxy::tests::failed_first_use_is_retried") {
             return;
         }
         let mut failed = 0;

@@ -391,7 +391,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_built_on_a_hash_is_called_after_it() {
+    fn constructions_on_a_hash_are_named_after_it() {
         for construction in [Construction::Hmac, Construction::Hkdf, Construction::TlsPrf] {
             for hash in HASHES {
                 let name = over_digest(construction, hash.as_bytes()).algorithm;

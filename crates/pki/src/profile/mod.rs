@@ -268,7 +268,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_own_profile_is_well_formed() {
+    fn built_in_profiles_are_well_formed() {
         assert_eq!(Profile::default().name, "lab");
         for name in Profile::names() {
             let (profile, _) = Profile::named(name).unwrap();
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_in_one_line_with_file_key_and_accepted() {
+    fn wrong_profiles_are_reported_with_file_key_and_accepted_values() {
         for (from, to, wanted) in [
             (
                 "days = 10950",

@@ -320,7 +320,7 @@ mod tests {
     proptest! {
         /// Without a network the outcome is the same, byte for byte, as over a network that takes no time.
         #[test]
-        fn a_network_that_takes_no_time_is_none(spec in scenario()) {
+        fn zero_delay_network_gives_the_same_outcome_as_none(spec in scenario()) {
             let scenario: Scenario = serde_json::from_value(spec).expect("a scenario");
             let setup = Setup::new(&scenario).expect("valid");
             prop_assert!(!setup.network);

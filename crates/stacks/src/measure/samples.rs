@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn every_repetition_is_kept_and_what_is_missing_in_one_counts_as_done_without() {
+    fn repetitions_are_kept_and_missing_operations_count_as_zero() {
         let mut samples = Samples::default();
         for (bytes, signs) in [(100, 1), (100, 2), (101, 0)] {
             samples.push(&repetition(MessageName::ClientHello, bytes, signs)).expect("of one shape");
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn repetitions_of_another_shape_are_refused() {
+    fn repetitions_with_other_messages_are_refused() {
         let mut samples = Samples::default();
         samples.push(&repetition(MessageName::ClientHello, 1, 0)).expect("the first");
         let error = samples.push(&repetition(MessageName::Finished, 1, 0));

@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     #[allow(clippy::float_cmp)] // exact in binary
-    fn known_readings() {
+    fn summary_of_known_readings_is_correct() {
         let summary = Summary::of(&[4.0, 1.0, 2.0, 3.0]);
         assert_eq!(
             (summary.median, summary.mean, summary.min, summary.max, summary.n),

@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hello_passes_once_it_is_whole_however_it_is_cut() {
+    fn hello_passes_when_complete_however_it_is_split() {
         for (length, record) in [(200, 16_384), (200, 1), (9_000, 3), (30_000, 16_384), (30_000, 500)] {
             let bytes = hello(length, record);
             let whole = bytes.len() <= MAX_HELLO_BYTES;
@@ -321,13 +321,13 @@ mod tests {
     }
 
     #[test]
-    fn a_hello_that_announces_too_much_is_refused_by_its_header() {
+    fn oversized_hello_is_refused_by_its_header() {
         let (mut gate, _) = gate();
         assert_eq!(gate.pass(&hello(100_000, 16_384)[..9]), Err(Refusal::TooLong));
     }
 
     #[test]
-    fn records_that_carry_little_are_counted_with_their_headers() {
+    fn small_records_are_counted_with_their_headers() {
         let (mut gate, _) = gate();
         let bytes = hello(30_000, 1);
         let outcome: Result<Vec<_>, _> = bytes.chunks(1_000).map(|part| gate.pass(part)).collect();
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_hello_passes_at_once() {
+    fn data_that_is_no_hello_passes_at_once() {
         for bytes in [
             &b"GET / HTTP/1.1\r\n"[..],
             &[21, 3, 1, 0, 2],
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_hello_is_held_behind_a_change_cipher_spec() {
+    fn second_hello_after_change_cipher_spec_is_buffered() {
         let change = [CHANGE_CIPHER_SPEC, 3, 3, 0, 1, 1];
         let bytes = [&change[..], &hello(300, 16_384)].concat();
         let (mut gate, _) = gate();
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn large_hellos_share_a_budget_and_usual_ones_need_none() {
+    fn large_hellos_share_a_budget_and_small_ones_need_none() {
         let budget = Arc::new(Budget::default());
         let large = hello(30_000, 16_384);
         let mut gates = Vec::new();

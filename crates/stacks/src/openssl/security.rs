@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn on_a_network_every_suite_has_the_strictest_policy_under_which_it_can_be_served() {
+    fn network_policy_is_the_strictest_that_serves_each_suite() {
         let mut wrong = Vec::new();
         for suite in suites() {
             let policy = policy(&suite, Exposure::Network);
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_usual_suite_has_the_librarys_own_default() {
+    fn common_suites_have_the_default_security_level() {
         for name in ["tls1.3/x25519/p256/server", "tls1.2/ecdhe_rsa+x25519/rsa2048/server", "tls1.2/psk"] {
             let suite: Suite = name.parse().unwrap();
             assert_eq!(policy(&suite, Exposure::Network), Policy::Level(DEFAULT_LEVEL), "{name}");

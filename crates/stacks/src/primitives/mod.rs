@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn every_exercise_does_what_it_is_said_to_do_and_nothing_else() {
+    fn every_workload_runs_exactly_its_primitive() {
         let folder = std::env::temp_dir().join(format!("shakedown-primitives-{}", std::process::id()));
         let options = Options { cache: Some(folder.clone()), ..Options::default() };
         let evp = Evp::new(Library::timed().unwrap());
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_is_beginnings_of_words() {
+    fn filter_matches_word_prefixes() {
         let names = |filter: &[&str]| -> Vec<String> {
             let found = list(&words(filter));
             found
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_are_in_order_and_progress_can_stop_them() {
+    fn timings_are_in_order_and_progress_can_stop_them() {
         let options = Options { filter: words(&["x25519"]), seconds: 0.02, ..Options::default() };
         let mut told = 0;
         let timings = time(&options, &mut |progress| {

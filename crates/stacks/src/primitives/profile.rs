@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_cost_has_its_form() {
+    fn each_kind_of_cost_has_its_keys() {
         let spread = Spread::of(&[1.0, 2.0, 123.456_789], 0);
         let of = |operation, algorithm, parameters| {
             Timing::new(Primitive::new(operation, algorithm, parameters), spread)
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn an_estimated_clock_is_a_processors() {
+    fn estimated_clock_rate_is_plausible() {
         let text =
             device_profile(&About { machine: Machine { clock_hz: None, ..about().machine }, ..about() }, &[]);
         let document: toml::Table = text.unwrap().parse().unwrap();

@@ -221,14 +221,14 @@ mod tests {
 
     #[test]
     #[allow(clippy::float_cmp)] // exact in binary
-    fn a_line_through_two_points() {
+    fn line_is_fitted_through_two_points() {
         assert_eq!(line(1.0, 5.0), (1.0 - 1.0 / 16.0, 1.0));
         assert_eq!(line(2.0, 1.0), (2.0, 0.0));
     }
 
     #[test]
     #[allow(clippy::float_cmp)] // exact in binary
-    fn preempted_rounds_count_only_where_there_are_too_few_others() {
+    fn preempted_rounds_are_used_only_if_others_are_too_few() {
         let mut lists = Lists::new(1);
         (lists.quiet[0], lists.preempted[0], lists.preempted_rounds) =
             (vec![1.0; MIN_ROUNDS], vec![9.0; 100], 100);
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recording_is_added_up_by_primitive() {
+    fn recording_is_summed_by_primitive() {
         use shakedown_trace::{Operation, recorder};
         let (one, other) = (
             Primitive::new(Operation::Sign, "rsa", "rsa512"),

@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     #[allow(clippy::float_cmp)] // exact in binary
-    fn known_readings() {
+    fn spread_of_known_readings_is_correct() {
         let readings: Vec<f64> = (0..=100).map(f64::from).collect();
         let spread = Spread::of(&readings, 3);
         assert_eq!(

@@ -229,7 +229,7 @@ mod tests {
     use shakedown_trace::suite::{WtlsBulk, WtlsMac};
 
     #[test]
-    fn every_cipher_and_mac_of_suite_names_is_the_engines() {
+    fn every_cipher_and_mac_name_maps_to_the_engine() {
         for (bulk, _) in WtlsBulk::ALL {
             assert_eq!(BulkCipher::from_number(bulk.number()).map(BulkCipher::number), Ok(bulk.number()));
         }

@@ -25,7 +25,7 @@ const REPETITIONS: usize = 100;
 const CLOCK_US: f64 = 5.0;
 
 #[test]
-fn clocks_agree_and_little_lies_outside_messages() {
+fn clocks_agree_and_unattributed_time_is_small() {
     let _alone = common::alone();
     for (name, most) in SPREAD {
         let mut spoilt = Vec::new();
@@ -59,7 +59,7 @@ fn clocks_agree_and_little_lies_outside_messages() {
 
 /// Means add up: a side's messages and its unattributed time are its total time.
 #[test]
-fn means_add_up() {
+fn message_means_add_up_to_the_total() {
     let _shared = common::shared();
     for name in ["tls1.2/dhe_rsa+dh1024/rsa1024/mutual", "tls1.3/psk"] {
         let found = common::measure(name, 20);

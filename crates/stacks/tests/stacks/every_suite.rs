@@ -6,7 +6,7 @@ use shakedown_trace::suite::{KeyExchange, KeyFamily, Protocol};
 use shakedown_trace::{Operation, Suite, Trace};
 
 #[test]
-fn every_offered_suite_shakes_hands() {
+fn every_offered_suite_completes_a_handshake() {
     let _shared = common::shared();
     let settings = common::settings();
     let mut failures = Vec::new();
@@ -34,7 +34,7 @@ fn every_offered_suite_shakes_hands() {
 
 /// A suite that the catalogue lists as unsupported is rejected with the reason before anything is created.
 #[test]
-fn what_is_not_offered_is_refused() {
+fn unsupported_suites_are_refused_with_a_reason() {
     let settings = common::settings();
     let mut refused = 0;
     for offer in catalogue::suites(&Registry::default(), true).into_iter().filter(|offer| !offer.supported) {

@@ -61,7 +61,7 @@ fn compare(suites: impl Iterator<Item = Suite>) -> usize {
 }
 
 #[test]
-fn every_suite_of_the_catalogue_does_what_the_table_says() {
+fn every_catalogue_suite_performs_the_expected_operations() {
     let offers = catalogue::suites(&Registry::default(), false);
     let compared = compare(offers.iter().map(|offer| offer.suite.parse().expect("offered suites parse")));
     assert!(compared > 1000, "only {compared} suites are offered");
@@ -69,7 +69,7 @@ fn every_suite_of_the_catalogue_does_what_the_table_says() {
 
 /// The catalogue varies one part at a time; here authentication, mode and the chain vary together.
 #[test]
-fn parts_together_do_what_the_table_says() {
+fn combined_suite_parts_perform_the_expected_operations() {
     let mut names = BTreeSet::new();
     for (protocol, protocol_name) in Protocol::ALL {
         for &exchange in KeyExchange::of(protocol) {

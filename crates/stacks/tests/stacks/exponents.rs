@@ -17,7 +17,7 @@ fn derive_us(name: &str, side: Side) -> f64 {
 }
 
 #[test]
-fn long_exponents_cost_what_their_length_says() {
+fn exponent_cost_follows_its_length() {
     let _alone = common::alone();
     for side in [Side::Client, Side::Server] {
         let [dh1024, dh2048, ffdhe2048] = ["dh1024", "dh2048", "ffdhe2048"]

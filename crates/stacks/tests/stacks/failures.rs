@@ -49,7 +49,7 @@ fn with_profile(change: impl FnOnce(&mut Profile)) -> Settings {
 
 /// The server's certificates have expired, or are not valid yet, by the client's clock.
 #[test]
-fn expired_certificate() {
+fn expired_or_future_certificate_is_refused() {
     let _shared = common::shared();
     let short = with_profile(|profile| {
         profile.not_before = "2025-12-01".into();
@@ -69,7 +69,7 @@ fn expired_certificate() {
 
 /// Certificates are rejected before a handshake starts if the time is outside their validity.
 #[test]
-fn certificates_outside_their_validity_are_not_handed_out() {
+fn certificates_outside_their_validity_are_not_provided() {
     let _shared = common::shared();
     let late = Settings { now_unix_s: 4_102_444_800, ..settings() };
     let error = prepare(&suite("tls1.3/x25519/p256/server"), &late).err().unwrap().to_string();
@@ -77,7 +77,7 @@ fn certificates_outside_their_validity_are_not_handed_out() {
 }
 
 #[test]
-fn wrong_name() {
+fn wrong_server_name_is_refused() {
     let _shared = common::shared();
     let other = with_profile(|profile| {
         profile.server.subject = vec!["CN=other.shakedown.test".into()];
@@ -91,7 +91,7 @@ fn wrong_name() {
 
 /// Another cache folder contains other keys, so another root.
 #[test]
-fn unknown_root() {
+fn unknown_root_is_refused() {
     let _shared = common::shared();
     let stranger = Settings { cache: Some(common::cache().join("stranger")), ..settings() };
     let name = "tls1.3/x25519/p256/mutual";
@@ -110,7 +110,7 @@ fn unknown_root() {
 
 /// A server that requires a certificate, and a client that has none.
 #[test]
-fn missing_client_certificate() {
+fn missing_client_certificate_is_refused() {
     let _shared = common::shared();
     for (name, alert) in
         [("tls1.2/rsa/rsa1024", "handshake_failure"), ("tls1.3/x25519/p256", "certificate_required")]
@@ -123,7 +123,7 @@ fn missing_client_certificate() {
 }
 
 #[test]
-fn no_common_cipher() {
+fn no_common_cipher_fails_with_an_alert() {
     let _shared = common::shared();
     let pairs = [
         ("tls1.2/rsa/rsa1024/server", "tls1.2/rsa/rsa1024/server/aes256-gcm"),
@@ -138,14 +138,14 @@ fn no_common_cipher() {
 }
 
 #[test]
-fn no_common_group() {
+fn no_common_group_fails_with_an_alert() {
     let _shared = common::shared();
     let found = failure(client("tls1.3/x25519", &settings()), server("tls1.3/p384", &settings()));
     assert_failure(&found, Side::Server, "handshake_failure", "no suitable key share");
 }
 
 #[test]
-fn no_common_protocol() {
+fn no_common_protocol_fails_with_an_alert() {
     let _shared = common::shared();
     let found =
         failure(client("tls1.3/x25519/p256/server", &settings()), server("tls1.2/ecdhe_ecdsa", &settings()));
@@ -203,7 +203,7 @@ fn meddled(inner: Box<dyn Endpoint>, meddle: impl FnMut(&mut Vec<u8>) + Send + '
 
 /// The client sends an identity that the server does not know.
 #[test]
-fn unknown_identity() {
+fn unknown_psk_identity_is_refused() {
     let _shared = common::shared();
     let rename = |bytes: &mut Vec<u8>| {
         let name = b"Client_identity";
@@ -229,7 +229,7 @@ fn unknown_identity() {
 
 /// A flipped bit at any place in a flight never leads to a connection or a panic.
 #[test]
-fn garbled_flights() {
+fn flipped_bits_never_connect_or_panic() {
     let _shared = common::shared();
     for name in ["tls1.2/rsa/rsa1024/server", "tls1.3/x25519/p256/server"] {
         for from in [Side::Client, Side::Server] {
@@ -274,7 +274,7 @@ fn garbled_flights() {
 
 /// After a truncated flight both sides wait, and the driver reports their states.
 #[test]
-fn truncated_flight() {
+fn truncated_flight_is_reported_as_deadlock() {
     let _shared = common::shared();
     let name = "tls1.2/rsa/rsa1024/server";
     let mut client = client(name, &settings());
@@ -287,7 +287,7 @@ fn truncated_flight() {
 
 /// A peer that never responds.
 #[test]
-fn silence() {
+fn silent_peer_is_reported_as_deadlock() {
     let _shared = common::shared();
     let name = "tls1.3/x25519/p256/server";
     let mut client = client(name, &settings());
@@ -326,7 +326,7 @@ impl Endpoint for Chatterbox {
 }
 
 #[test]
-fn endless_talk() {
+fn endless_conversation_is_stopped() {
     let error = run(&mut Chatterbox(Side::Client), &mut Chatterbox(Side::Server)).unwrap_err();
     assert!(matches!(error, DriveError::TooManyRounds { .. }), "{error}");
     assert!(error.to_string().contains("client in state chatting"), "{error}");
@@ -334,7 +334,7 @@ fn endless_talk() {
 
 /// Without instrumentation, the reported failures are the same.
 #[test]
-fn failures_without_the_instrument() {
+fn failures_are_the_same_without_instrumentation() {
     let _shared = common::shared();
     let bare = Settings { instrumented: false, ..settings() };
     let found = failure(

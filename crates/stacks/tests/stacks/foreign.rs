@@ -124,7 +124,7 @@ const TLS_1_2: [(Side, MessageName); 10] = [
 ];
 
 #[test]
-fn our_server_facing_a_foreign_client() {
+fn our_server_completes_with_an_openssl_client() {
     let _shared = common::shared();
     let cases: [Case<&[&str]>; 2] = [
         (
@@ -156,7 +156,7 @@ fn our_server_facing_a_foreign_client() {
 }
 
 #[test]
-fn our_client_facing_a_foreign_server() {
+fn our_client_completes_with_an_openssl_server() {
     let _shared = common::shared();
     let cases: [Case<&str>; 2] = [
         (

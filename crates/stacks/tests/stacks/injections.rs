@@ -61,7 +61,7 @@ fn converse(peers: &Peers, wire: &mut dyn FnMut(Side, &[u8]) -> Arrivals) -> Out
 }
 
 #[test]
-fn one_datagram_of_a_stranger_neither_ends_nor_changes_a_handshake() {
+fn injected_datagram_does_not_affect_a_handshake() {
     let _shared = common::shared();
     let mut tried = 0;
     for name in SUITES {

@@ -126,7 +126,7 @@ fn assert_same(suite: usize, found: &[String], expected: &[Vec<String>]) {
 }
 
 #[test]
-fn hundreds_in_flight_on_one_thread() {
+fn interleaved_handshakes_on_one_thread_match_single_ones() {
     let _shared = common::shared();
     let peers = peers();
     let expected = alone(&peers);
@@ -148,7 +148,7 @@ fn hundreds_in_flight_on_one_thread() {
 }
 
 #[test]
-fn threads_at_once() {
+fn handshakes_on_several_threads_match_single_ones() {
     let _shared = common::shared();
     let peers = peers();
     let expected = alone(&peers);

@@ -207,7 +207,7 @@ fn sites_with_sessions(until_s: i64) -> Option<Vec<Waiting>> {
 }
 
 #[test]
-fn no_session_outlives_the_certificates_of_its_full_handshake_however_often_it_was_renewed() {
+fn renewed_sessions_never_outlive_the_original_certificates() {
     // A busy machine needs more time.
     let (until_s, waiting) = [4, 8, 16, 32, 64, 128, 256]
         .into_iter()
@@ -242,7 +242,7 @@ fn hint_s(session: &Session) -> i64 {
 }
 
 #[test]
-fn a_renewed_session_ends_when_the_first_does() {
+fn renewed_session_ends_with_the_first_session() {
     for (elsewhere, end_s) in [(false, 300 * DAY_S), (false, DAY_S), (true, 300 * DAY_S), (true, DAY_S)] {
         let kept = Arc::new(Kept::default());
         let before_s = now_s();
@@ -274,7 +274,7 @@ fn a_renewed_session_ends_when_the_first_does() {
 }
 
 #[test]
-fn what_is_kept_elsewhere_and_bears_no_time_of_its_own_is_not_resumed() {
+fn externally_stored_session_without_a_time_is_not_resumed() {
     let late = Ends::Leaf(now_s() + 300 * DAY_S);
     for name in [TLS12, TLS13] {
         let kept = Arc::new(Kept::default());

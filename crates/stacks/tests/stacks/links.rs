@@ -22,7 +22,7 @@ fn run(name: &str, loses_first: bool) -> (Handshake, Trace) {
 
 /// After a lost first datagram a timer expires, and the trace counts the retransmitted messages.
 #[test]
-fn lost_datagrams_are_sent_again_and_counted() {
+fn lost_datagrams_are_retransmitted_and_counted() {
     let _shared = common::shared();
     let name = "wtls/rsa/rsa1024/server";
     let (whole, undisturbed) = run(name, false);

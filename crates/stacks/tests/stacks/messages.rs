@@ -86,7 +86,7 @@ fn flow(trace: &Trace) -> String {
 }
 
 #[test]
-fn flights_are_those_of_the_rfcs() {
+fn flights_match_the_rfcs() {
     let _shared = common::shared();
     let mut failures = Vec::new();
     for (name, expected) in FLOWS {
@@ -101,7 +101,7 @@ fn flights_are_those_of_the_rfcs() {
 
 /// Requested tickets are sent after the handshake in TLS 1.3, and inside it in earlier versions.
 #[test]
-fn tickets_are_issued_when_asked_for() {
+fn tickets_are_issued_on_request() {
     let _shared = common::shared();
     let with = |tickets| shakedown_stacks::Settings { tickets, ..common::settings() };
     let trace = |name, tickets| common::trace(&common::suite(name), &with(tickets)).unwrap();

@@ -366,7 +366,7 @@ fn from(oldest: &str) -> impl Iterator<Item = Protocol> {
 }
 
 #[test]
-fn full_handshakes_up_to_tls_1_2() {
+fn full_handshakes_up_to_tls_1_2_have_the_listed_operations() {
     let _shared = common::shared();
     let mut failures = Vec::new();
     for (oldest, rest, client, server) in UP_TO_TLS_1_2 {
@@ -379,7 +379,7 @@ fn full_handshakes_up_to_tls_1_2() {
 
 /// Up to TLS 1.2, a resumption needs no public-key operation, for any original handshake.
 #[test]
-fn resumptions_up_to_tls_1_2() {
+fn resumptions_up_to_tls_1_2_have_no_public_key_operations() {
     let _shared = common::shared();
     let mut failures = Vec::new();
     for (oldest, rest, ..) in UP_TO_TLS_1_2 {
@@ -395,7 +395,7 @@ fn resumptions_up_to_tls_1_2() {
 }
 
 #[test]
-fn handshakes_of_tls_1_3() {
+fn tls_1_3_handshakes_have_the_listed_operations() {
     let _shared = common::shared();
     let mut failures = Vec::new();
     for (protocol, rest, client, server) in TLS_1_3 {
@@ -406,7 +406,7 @@ fn handshakes_of_tls_1_3() {
 
 /// The tables contain every key exchange in all its authentications, with chains of one, two and three certificates.
 #[test]
-fn the_tables_leave_nothing_out() {
+fn tables_cover_every_key_exchange_and_authentication() {
     use shakedown_trace::suite::{Authentication, KeyExchange};
     let rows =
         UP_TO_TLS_1_2.iter().flat_map(|row| from(row.0).map(move |protocol| (protocol.as_str(), row.1)));

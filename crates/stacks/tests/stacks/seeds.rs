@@ -24,7 +24,7 @@ fn units(name: &str, seed: u64) -> Vec<(Side, Vec<u8>)> {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_bytes_and_another_gives_others() {
+fn equal_seeds_give_equal_bytes_and_others_differ() {
     let _shared = common::shared();
     for name in SUITES {
         // The first handshake of a context may use more random numbers than later ones.
@@ -37,7 +37,7 @@ fn the_same_seed_gives_the_same_bytes_and_another_gives_others() {
 /// A client of TLS 1.3 sends its ticket's age in milliseconds of libssl's clock (RFC 8446 section 4.2.11.1), which does
 /// not depend on the seed. The lengths are the same.
 #[test]
-fn resumptions_of_tls_1_3_have_the_same_lengths() {
+fn seeded_tls_1_3_resumptions_have_equal_lengths() {
     let _shared = common::shared();
     let name = "tls1.3/x25519/rsa2048/server/resumed";
     let lengths = |seed| units(name, seed).iter().map(|unit| (unit.0, unit.1.len())).collect::<Vec<_>>();
@@ -45,7 +45,7 @@ fn resumptions_of_tls_1_3_have_the_same_lengths() {
 }
 
 #[test]
-fn a_stack_that_no_seed_reaches_says_so() {
+fn seed_is_refused_for_a_stack_that_ignores_it() {
     let name = Some("rustls".to_owned());
     let settings = Settings { seed: Some(1), client_stack: name.clone(), ..common::settings() };
     let error = prepare(&common::suite("tls1.3/x25519/rsa2048/server"), &settings).err().unwrap();

@@ -25,7 +25,7 @@ fn bytes(pattern: &str) -> [u64; 3] {
 }
 
 #[test]
-fn increments_and_order_are_the_papers() {
+fn size_increments_and_order_match_the_paper() {
     let _shared = common::shared();
     let ours = MECHANISMS.map(|(_, pattern, _)| bytes(pattern));
     println!("mechanism        ours: 512 1024 2048    paper: 512 1024 2048");
@@ -57,7 +57,7 @@ fn increments_and_order_are_the_papers() {
 /// The sources of the increment: the prime and the server's share in ServerKeyExchange, the client's share in
 /// ClientKeyExchange.
 #[test]
-fn increments_lie_in_the_key_exchange_messages() {
+fn size_increments_are_in_the_key_exchange_messages() {
     let _shared = common::shared();
     let sizes = |bits: u32| {
         let suite = common::suite(&format!("tls1.0/dh_anon+dh{bits}"));

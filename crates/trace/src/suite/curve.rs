@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_spellings_find_the_same_curve() {
+    fn both_curve_names_find_the_same_curve() {
         for (one, other) in [
             ("160p", "secp160r1"),
             ("163k", "wtls3"),

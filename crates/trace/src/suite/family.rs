@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_key_has_one_import() {
+    fn import_primitive_does_not_depend_on_the_protocol() {
         let p256 = Curve::from_name("p256").map(KeyType::Ec);
         let share = Curve::from_name("p256").map(Group::Curve);
         let names = [
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn curves_are_told_apart_by_their_field() {
+    fn curves_are_classified_by_their_field() {
         // SEC 2 version 2.0 and WAP-261 table 8: which curves are over binary fields.
         let binary = Curve::all().filter(|curve| curve.family() == CurveFamily::Binary);
         let names: Vec<_> = binary.map(Curve::name).collect();

@@ -45,7 +45,7 @@ fn compare(what: &str, engines: &Outcome, replayed: &Outcome) {
 }
 
 #[test]
-fn a_replay_takes_what_the_engines_take() {
+fn replay_times_match_the_engines() {
     for subject in SUBJECTS {
         let subject = subject();
         let handshake = subject.spec();
@@ -59,7 +59,7 @@ fn a_replay_takes_what_the_engines_take() {
 
 /// Flights are longer than one packet, and longer than one transmission of the radio.
 #[test]
-fn so_it_does_where_packets_are_short_and_one_medium_serves_both_ways() {
+fn replay_matches_engines_with_short_packets_and_half_duplex() {
     for subject in [openssl("tls1.2/ecdhe_ecdsa+p256/p256/mutual"), wtls("wtls/rsa/rsa2048/server")] {
         let mut bearer = path(50e3, 50e3, 20.0);
         bearer.mtu_bytes = 600;
@@ -74,7 +74,7 @@ fn so_it_does_where_packets_are_short_and_one_medium_serves_both_ways() {
 /// An engine's clock stops while its processor computes: a device that computes longer than the first timeout still
 /// waits the whole timeout before it retransmits.
 #[test]
-fn a_slow_client_sends_nothing_twice_and_a_slow_server_is_asked_again() {
+fn only_a_slow_server_causes_retransmissions() {
     let subject = wtls("wtls/ecdh_ecdsa/163k/mutual");
     for (server_s, again) in [(0.001, false), (1.5, true)] {
         let mut handshake = subject.spec();
@@ -98,7 +98,7 @@ fn a_slow_client_sends_nothing_twice_and_a_slow_server_is_asked_again() {
 
 /// Many clients arrive at once and wait for two workers.
 #[test]
-fn a_servers_line_is_the_same() {
+fn server_queue_matches_the_replay() {
     for subject in [openssl("tls1.3/x25519/p256/server"), wtls("wtls/ecdh_ecdsa/163k/mutual")] {
         let mut scenario = scenario(subject.spec(), path(1e6, 1e6, 20.0), 60);
         scenario.arrivals = ArrivalSpec::Storm { within_s: 0.0 };
@@ -122,7 +122,7 @@ fn a_servers_line_is_the_same() {
 }
 
 #[test]
-fn computing_takes_no_time_without_costs() {
+fn computation_without_cost_takes_no_time() {
     let subject = openssl("tls1.3/x25519/p256/server");
     let scenario = scenario(subject.spec(), path(12e6, 12e6, 35.0), 2);
     let (mut without_cost, free) = (scenario.clone(), DistributionSpec::Constant { s: 0.0 });
@@ -159,7 +159,7 @@ fn the_same_seed_gives_the_same_bytes() {
 
 /// Clients that time out retry, and the server still processes the messages of abandoned attempts.
 #[test]
-fn timeouts_load_a_server_as_in_a_replay() {
+fn timeouts_load_the_server_as_in_the_replay() {
     let subject = openssl("tls1.3/x25519/rsa2048/server");
     let mut scenario = scenario(subject.spec(), path(1e7, 1e7, 20.0), 120);
     scenario.arrivals = ArrivalSpec::Storm { within_s: 0.2 };

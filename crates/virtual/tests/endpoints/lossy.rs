@@ -54,21 +54,21 @@ fn agree_over(subject: &Subject, bearer: BearerSpec, clients: u64, tolerance: f6
 }
 
 #[test]
-fn tls_1_3_loses_packets_as_its_replay_does() {
+fn tls_1_3_under_loss_matches_its_replay() {
     let subject = openssl("tls1.3/x25519/rsa2048/server");
     agree(&subject, 0.05, 1500, 0.0);
     agree(&subject, 0.2, 1500, 0.0);
 }
 
 #[test]
-fn so_do_other_handshakes_and_stacks() {
+fn other_handshakes_and_stacks_under_loss_match_their_replay() {
     // ECDSA signatures are 70 to 72 bytes long, at random: up to half a millisecond on this bearer.
     agree(&openssl("tls1.2/ecdhe_ecdsa+p256/p256/mutual"), 0.05, 700, 0.002);
     agree(&rustls("tls1.3/x25519/p256/server"), 0.05, 700, 0.002);
 }
 
 #[test]
-fn so_do_sessions_that_are_resumed() {
+fn resumed_sessions_under_loss_match_their_replay() {
     for subject in [
         openssl("tls1.2/rsa/rsa2048/server/resumed"),
         openssl("tls1.3/x25519/p256/server/resumed"),
@@ -81,7 +81,7 @@ fn so_do_sessions_that_are_resumed() {
 
 /// As in test-beds: segments of different writes are lost together.
 #[test]
-fn so_they_do_where_super_packets_are_lost_as_one() {
+fn super_packets_under_loss_match_their_replay() {
     let subject = openssl("tls1.3/x25519/mldsa65/server");
     for super_packets in [SuperPackets::Cut, SuperPackets::Whole] {
         let mut bearer = path(1e9, 1e9, 98.0);
@@ -91,7 +91,7 @@ fn so_they_do_where_super_packets_are_lost_as_one() {
 }
 
 #[test]
-fn wtls_loses_datagrams_as_its_replay_does() {
+fn wtls_under_loss_matches_its_replay() {
     let subject = wtls("wtls/ecdh_ecdsa/163k/mutual");
     agree(&subject, 0.05, 1500, 0.002);
     agree(&subject, 0.2, 1500, 0.002);

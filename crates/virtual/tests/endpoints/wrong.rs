@@ -4,7 +4,7 @@ use super::common::{openssl, path, run, scenario, wtls};
 use shakedown_sim::{Discipline, Flush, Scenario, Sender};
 
 #[test]
-fn handshakes_other_than_those_specified_are_reported() {
+fn handshakes_that_differ_from_the_scenario_are_reported() {
     let subject = openssl("tls1.3/x25519/p256/server");
     let other = |change: fn(&mut Scenario)| {
         let mut scenario = scenario(subject.spec(), path(1e6, 1e6, 20.0), 1);

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_come_back_as_they_were() {
+    fn parsed_names_print_unchanged() {
         for text in [
             "Test Root; Test Org; US",
             "Gateway; Test Org; US; gw.test",
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn an_authority_is_told_by_its_extension() {
+    fn authority_is_recognised_by_its_extension() {
         assert!(ServiceName::parse("CA; Org; FI; ; T=ca").is_authority());
         assert!(!ServiceName::parse("CA; Org; FI; T=ca").is_authority());
         assert_eq!(ServiceName::parse("a; b; c; host").common_name, "host");

@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_star_stands_for_one_label() {
+    fn wildcard_matches_one_label() {
         assert!(matches("gw.example", "GW.example"));
         assert!(matches("*.example", "gw.example"));
         assert!(!matches("*.example", "a.gw.example"));

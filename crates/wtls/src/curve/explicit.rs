@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn an_altered_parameter_names_no_curve() {
+    fn altered_parameters_match_no_curve() {
         let mut parameters = EcParameters::of(Curve::Prime256v1);
         let last = parameters.b.len() - 1;
         parameters.b[last] ^= 1;

@@ -133,7 +133,7 @@ mod tests {
     const FINISHED: [u8; 7] = [0xE3, 0, 0, 0, 2, 9, 9];
 
     #[test]
-    fn a_flight_is_whole_when_its_records_follow_each_other_up_to_its_end() {
+    fn flight_is_complete_when_all_records_up_to_its_end_are_present() {
         let (first, second) = (record(0, &[2, 0, 0]), record(1, &[11, 0, 0]));
         let whole = [&first[..], &second, &done(2)].concat();
         for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_takes_the_place_of_another_with_its_number_and_counts_once() {
+    fn record_replaces_another_with_its_number_and_counts_once() {
         let mut assembly = Assembly::default();
         let long = record(1, &[11; 3000]);
         for _ in 0..10 {
@@ -168,14 +168,14 @@ mod tests {
     }
 
     #[test]
-    fn a_record_without_a_length_gets_one() {
+    fn length_is_added_to_a_record_without_one() {
         let mut assembly = Assembly::default();
         assert_eq!(assembly.add(&[0x43, 0, 0, 2, 0, 0]), None);
         assert_eq!(assembly.add(&done(1)), Some([&record(0, &[2, 0, 0])[..], &done(1)].concat()));
     }
 
     #[test]
-    fn what_is_held_is_bounded() {
+    fn held_records_and_bytes_are_limited() {
         let mut assembly = Assembly::default();
         for number in 0..=u16::MAX {
             assembly.add(&record(number, &[16, 0, 0]));

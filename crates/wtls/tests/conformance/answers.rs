@@ -14,7 +14,7 @@ fn answer_refused(configs: &Configs, change: impl FnOnce(&mut message::ServerHel
 }
 
 #[test]
-fn a_server_may_choose_nothing_that_was_not_offered() {
+fn server_choice_that_was_not_offered_is_refused() {
     let configs = of(RSA);
     let not_offered = |change: &dyn Fn(&mut message::ServerHello)| {
         let (error, alert) = answer_refused(&configs, change);
@@ -41,7 +41,7 @@ fn a_server_may_choose_nothing_that_was_not_offered() {
 }
 
 #[test]
-fn no_message_of_the_servers_flight_may_be_missing_or_come_twice() {
+fn missing_or_repeated_server_messages_are_refused() {
     let anonymous = anonymous(KeyExchangeSuite::EcdhAnon, ParameterSpecifier::Index(8));
     for (configs, missing, doubled) in [
         (
@@ -69,7 +69,7 @@ fn no_message_of_the_servers_flight_may_be_missing_or_come_twice() {
 }
 
 #[test]
-fn a_server_with_a_certificate_sends_no_temporary_key() {
+fn temporary_key_beside_a_certificate_is_refused() {
     let curve = ParameterSpecifier::of_curve(Curve::Secp160r1, false);
     let key = at_client(&anonymous(KeyExchangeSuite::EcdhAnon, curve)).answer;
     let key = records(&key).into_iter().find(|raw| is_message(raw, H::ServerKeyExchange)).unwrap();
@@ -84,7 +84,7 @@ fn a_server_with_a_certificate_sends_no_temporary_key() {
 }
 
 #[test]
-fn a_server_cannot_resume_what_was_not_offered() {
+fn resumption_that_was_not_offered_is_refused() {
     // ServerHello and ChangeCipherSpec, as if there were a session.
     for configs in [of(RSA), mutual(EC)] {
         let script = at_client(&configs);
@@ -140,7 +140,7 @@ fn a_resumed_session_keeps_its_cipher_suite() {
 }
 
 #[test]
-fn a_resumption_that_fails_costs_no_client_its_session() {
+fn failed_resumption_keeps_the_session_of_the_client() {
     let configs = of(EC);
     let session = with_session(&configs);
     // An attacker who knows the session's identifier, but not its secret.

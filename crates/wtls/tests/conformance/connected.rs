@@ -31,7 +31,7 @@ fn forger(pair: &Pair) -> protection::RecordEncryptor {
 }
 
 #[test]
-fn what_an_authenticated_peer_gets_wrong_is_answered_under_protection() {
+fn errors_of_an_authenticated_peer_are_answered_under_protection() {
     let mut pair = connected();
     let mut encryptor = forger(&pair);
     let mut deliver = |pair: &mut Pair, content, fragment: &[u8]| {
@@ -82,7 +82,7 @@ fn what_an_authenticated_peer_gets_wrong_is_answered_under_protection() {
 }
 
 #[test]
-fn every_protected_alert_does_what_its_level_says() {
+fn every_protected_alert_acts_by_its_level() {
     for &description in D::ALL {
         for &level in AlertLevel::ALL {
             let mut pair = connected();
@@ -101,7 +101,7 @@ fn every_protected_alert_does_what_its_level_says() {
 }
 
 #[test]
-fn a_goodbye_is_answered_and_nothing_is_received_after_it() {
+fn close_notify_is_answered_and_later_data_is_ignored() {
     let mut pair = connected();
     pair.client_write(b"before");
     let before = pair.client.poll_transmit().unwrap();
@@ -139,7 +139,7 @@ fn a_hello_request_is_ignored_in_clear_text_and_declined_under_protection() {
 }
 
 #[test]
-fn a_record_that_fails_to_authenticate_does_no_harm_to_those_behind_it() {
+fn record_that_fails_to_authenticate_does_not_affect_later_ones() {
     let mut pair = connected();
     let datagrams: Vec<_> = (0..40u8)
         .map(|index| {

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn whatever_an_rsa_block_holds_the_outside_sees_the_same() {
+fn invalid_rsa_blocks_are_indistinguishable() {
     let configs = of(RSA);
     let key = private_key(RSA, 100);
     let (exponent, modulus) = PROVIDER.rsa_public(&key).unwrap();
@@ -65,7 +65,7 @@ fn whatever_an_rsa_block_holds_the_outside_sees_the_same() {
 }
 
 #[test]
-fn points_off_the_curve_or_of_small_order_are_not_agreed_with() {
+fn points_off_the_curve_or_of_small_order_are_refused() {
     for curve in [Curve::Secp160r1, Curve::Sect163k1, Curve::Sect233k1, Curve::Wtls1] {
         let configs = anonymous(KeyExchangeSuite::EcdhAnon, ParameterSpecifier::of_curve(curve, false));
         let field = curve.field_bytes();
@@ -109,7 +109,7 @@ fn points_off_the_curve_or_of_small_order_are_not_agreed_with() {
 }
 
 #[test]
-fn degenerate_diffie_hellman_values_are_not_agreed_with() {
+fn degenerate_diffie_hellman_values_are_refused() {
     let group = DhGroup::group_1();
     let configs = anonymous(KeyExchangeSuite::DhAnon, ParameterSpecifier::Index(1));
     let mut less_one = group.prime.clone();
@@ -129,7 +129,7 @@ fn degenerate_diffie_hellman_values_are_not_agreed_with() {
 }
 
 #[test]
-fn a_full_exponent_stays_below_a_prime_that_begins_with_a_one() {
+fn full_length_exponent_stays_below_the_prime() {
     // 2^520 + 2^516 - 1 need not be prime: only its size matters.
     for (first, second) in [(1, 0x0F), (1, 0), (2, 0), (3, 0xFF), (0x80, 0), (0xFF, 0xFF)] {
         let mut prime = vec![0xFF; 66];
@@ -148,7 +148,7 @@ fn a_full_exponent_stays_below_a_prime_that_begins_with_a_one() {
 }
 
 #[test]
-fn certificate_verify_must_be_of_this_handshake_and_this_key() {
+fn certificate_verify_must_match_handshake_and_key() {
     let configs = mutual(RSA);
     let script = at_server(&configs);
     let good = body(&script.last, H::CertificateVerify);

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_server_is_not_begun_with_anything_but_a_hello() {
+fn server_accepts_only_a_hello_first() {
     let (client, server) = of(EC);
     let Script { hello, answer, last, .. } = Script::server(&client, &server);
     let mut first = records(&last);
@@ -27,7 +27,7 @@ fn a_server_is_not_begun_with_anything_but_a_hello() {
 }
 
 #[test]
-fn a_client_is_not_begun_with_anything_but_a_server_hello() {
+fn client_accepts_only_a_server_hello_first() {
     let configs = mutual(RSA);
     let answer = records(&at_client(&configs).answer);
     for skipped in 1..answer.len() {
@@ -50,7 +50,7 @@ fn a_client_is_not_begun_with_anything_but_a_server_hello() {
 }
 
 #[test]
-fn no_message_of_the_clients_flight_may_be_missing() {
+fn missing_client_messages_are_refused() {
     for (configs, kinds) in [
         (mutual(RSA), &[H::Certificate, H::ClientKeyExchange, H::CertificateVerify][..]),
         (mutual(EC), &[H::Certificate]),
@@ -68,7 +68,7 @@ fn no_message_of_the_clients_flight_may_be_missing() {
 }
 
 #[test]
-fn no_message_of_the_clients_flight_may_come_twice_or_in_another_order() {
+fn repeated_or_reordered_client_messages_are_refused() {
     let configs = mutual(RSA);
     for kind in [H::Certificate, H::ClientKeyExchange, H::CertificateVerify] {
         let script = at_server(&configs);
@@ -87,7 +87,7 @@ fn no_message_of_the_clients_flight_may_come_twice_or_in_another_order() {
 }
 
 #[test]
-fn a_record_that_comes_twice_with_its_number_is_a_duplicate() {
+fn record_with_a_repeated_number_is_ignored() {
     let script = at_server(&mutual(RSA));
     let doubled: Vec<u8> = records(&script.last).into_iter().flat_map(|raw| raw.repeat(2)).collect();
     let mut pair = script.pair;
@@ -96,7 +96,7 @@ fn a_record_that_comes_twice_with_its_number_is_a_duplicate() {
 }
 
 #[test]
-fn a_second_hello_in_the_midst_of_a_flight_is_out_of_place() {
+fn second_hello_within_a_flight_is_refused() {
     for configs in [of(RSA), of(EC)] {
         let script = at_server(&configs);
         let mut all = records(&script.last);
@@ -109,7 +109,7 @@ fn a_second_hello_in_the_midst_of_a_flight_is_out_of_place() {
 }
 
 #[test]
-fn finished_without_change_cipher_spec_or_in_clear_text_finishes_nothing() {
+fn finished_without_change_cipher_spec_or_protection_is_ignored() {
     let configs = of(RSA);
     // Without ChangeCipherSpec the flight is incomplete.
     let mut script = at_server(&configs);
@@ -130,7 +130,7 @@ fn finished_without_change_cipher_spec_or_in_clear_text_finishes_nothing() {
 }
 
 #[test]
-fn change_cipher_spec_says_one_and_nothing_else() {
+fn change_cipher_spec_must_have_the_value_one() {
     for content in [&[0][..], &[2], &[255], &[], &[1, 1]] {
         for by_server in [false, true] {
             let configs = of(RSA);
@@ -165,7 +165,7 @@ fn change_cipher_spec_says_one_and_nothing_else() {
 }
 
 #[test]
-fn finished_must_be_right_to_the_last_bit() {
+fn finished_with_any_changed_bit_is_refused() {
     let configs = of(EC);
     let script = at_server(&configs);
     let start = script.last.len() - 40;

@@ -21,7 +21,7 @@ fn hello_answered(
 }
 
 #[test]
-fn what_a_hello_offers_beyond_what_is_known_does_no_harm() {
+fn unknown_values_offered_in_a_hello_are_ignored() {
     let configs = of(RSA);
     let chosen = |answer: Result<Vec<u8>, (Error, Alert)>| -> message::ServerHello {
         codec::Codec::from_bytes("ServerHello", &answer.unwrap()).unwrap()
@@ -61,7 +61,7 @@ fn what_a_hello_offers_beyond_what_is_known_does_no_harm() {
 }
 
 #[test]
-fn what_a_hello_lacks_is_said_by_the_alert_about_it() {
+fn each_unusable_hello_gets_its_alert() {
     let configs = of(RSA);
     let refused = |change: &dyn Fn(&mut message::ClientHello)| hello_answered(&configs, change).unwrap_err();
     let (error, alert) = refused(&|hello| hello.version = 0);
@@ -77,7 +77,7 @@ fn what_a_hello_lacks_is_said_by_the_alert_about_it() {
 }
 
 #[test]
-fn a_hello_that_is_malformed_in_any_place_is_a_decode_error() {
+fn malformed_hello_is_a_decode_error() {
     let configs = of(RSA);
     let hello = Pair::new(&configs.0, &configs.1, None, 1).client.poll_transmit().unwrap();
     let good = body(&hello, H::ClientHello);

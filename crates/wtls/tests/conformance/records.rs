@@ -43,7 +43,7 @@ fn every_length_field_of_every_message_is_checked() {
 }
 
 #[test]
-fn a_message_of_an_unknown_type_is_out_of_place() {
+fn message_of_an_unknown_type_is_refused() {
     let script = at_server(&of(RSA));
     let mut all = records(&script.last);
     all.insert(0, plain(ContentType::Handshake, 1, &[99, 0, 0]));
@@ -54,7 +54,7 @@ fn a_message_of_an_unknown_type_is_out_of_place() {
 }
 
 #[test]
-fn records_of_unknown_types_are_ignored_wherever_they_stand() {
+fn records_of_unknown_types_are_ignored_anywhere() {
     let configs = mutual(RSA);
     let unknown = |number: u16| -> Vec<u8> {
         let strange = [0xC5, 0xCF, 0xD3, 0xF4, 0xC0];
@@ -90,7 +90,7 @@ fn records_of_unknown_types_are_ignored_wherever_they_stand() {
 }
 
 #[test]
-fn warnings_in_the_midst_of_a_flight_are_heard_and_do_not_disturb_it() {
+fn warnings_within_a_flight_are_reported_and_do_not_end_it() {
     let configs = of(RSA);
     let script = at_server(&configs);
     let about = Checksum::of(records(&script.answer).last().unwrap());

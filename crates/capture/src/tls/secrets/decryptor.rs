@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn every_cipher_is_at_hand() {
+    fn every_cipher_is_available() {
         for suite in SUITES {
             for version in [0x0300, 0x0301, 0x0302, 0x0303] {
                 decryptor(suite, version, false);
@@ -328,7 +328,7 @@ mod tests {
     proptest! {
         /// Arbitrary input is rejected or decrypted; the result is never longer than the input.
         #[test]
-        fn nonsense_is_survived(
+        fn arbitrary_records_cause_no_panic(
             suite in proptest::sample::select(&SUITES[..]),
             version in 0x0300u16..=0x0303,
             encrypt_then_mac: bool,

@@ -119,7 +119,7 @@ mod tests {
 
     /// RFC 8448 section 3: the server's handshake traffic keys.
     #[test]
-    fn expand_label_gives_the_published_keys() {
+    fn expand_label_matches_rfc_8448() {
         let secret = bytes("b67b7d690cc16c4e75e54213cb2d37b4e9c912bcded9105d42befd59d391ad38");
         let key = expand_label(Hash::Sha256, &secret, "key", 16).unwrap();
         assert_eq!(key, bytes("3fce516009c21727d0f2e4e86ee403bc"));
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_have_the_length_asked_for() {
+    fn key_blocks_have_the_requested_length() {
         for version in [0x0300, 0x0301, 0x0303] {
             for length in [0, 1, 40, 104, 136] {
                 let block = key_block(version, Hash::Sha256, &[7; 48], &[1; 32], &[2; 32], length).unwrap();

@@ -84,7 +84,7 @@ fn spec(text: &str) -> BearerSpec {
 }
 
 #[test]
-fn without_loss_a_flight_takes_what_arithmetic_says() {
+fn flight_without_loss_takes_the_computed_time() {
     // 12 Mbit/s, 35 ms one way: SYN and SYN-ACK of 60 bytes, then 10,000 bytes: six segments of 1448 and a rest.
     let bearer = spec(r#"{"up_bits_per_s": 12e6, "down_bits_per_s": 12e6, "traversal_s": 0.035}"#);
     let mut pair = Pair::new(&bearer, TcpConfig::default(), 0);
@@ -105,7 +105,7 @@ fn without_loss_a_flight_takes_what_arithmetic_says() {
 }
 
 #[test]
-fn what_opens_a_connection_counts_where_it_is_sent_again() {
+fn retransmitted_syn_and_syn_ack_are_counted() {
     // 1.2 s one way: the SYN is repeated after 1 s; the SYN-ACK when a repeated SYN arrives, and by its own timer.
     let bearer = spec(r#"{"up_bits_per_s": 1e9, "down_bits_per_s": 1e9, "traversal_s": 1.2}"#);
     let mut pair = Pair::new(&bearer, TcpConfig::default(), 0);
@@ -118,7 +118,7 @@ proptest! {
     #![proptest_config(ProptestConfig::default())]
     /// Unless an end gives up after its maximum number of timeouts.
     #[test]
-    fn everything_written_arrives(
+    fn all_written_bytes_arrive(
         loss in prop_oneof![Just(0.0), 0.0..0.4],
         duplication in prop_oneof![Just(0.0), 0.0..0.3],
         reordering in prop_oneof![Just(0.0), 0.0..0.3],

@@ -9,7 +9,7 @@ use shakedown_link::SuperPackets;
 
 /// `tcp_timer.c`: four linear timeouts, six doubling ones.
 #[test]
-fn a_syn_unanswered_is_sent_again_linearly_then_exponentially_and_given_up_at_131_s() {
+fn syn_is_retransmitted_linearly_then_exponentially_until_131_s() {
     let mut script = Script::client(TcpConfig::default(), 1448);
     script.run(
         "0 > S
@@ -30,7 +30,7 @@ fn a_syn_unanswered_is_sent_again_linearly_then_exponentially_and_given_up_at_13
 
 /// `tcp_timer.c`, `inet_connection_sock.c`: a SYN-ACK's timeout doubles from the first.
 #[test]
-fn a_syn_ack_unanswered_is_sent_again_with_doubling_timeouts() {
+fn syn_ack_is_retransmitted_with_doubling_timeouts() {
     let mut script = Script::server(TcpConfig::default(), 1448);
     script.run(
         "0 < S
@@ -46,7 +46,7 @@ fn a_syn_ack_unanswered_is_sent_again_with_doubling_timeouts() {
 }
 
 #[test]
-fn a_syn_that_comes_again_is_answered_at_once_but_not_twice_within_500_ms() {
+fn repeated_syn_is_answered_at_once_but_once_per_500_ms() {
     let mut script = Script::server(TcpConfig::default(), 1448);
     script.run(
         "0 < S
@@ -62,14 +62,14 @@ fn a_syn_that_comes_again_is_answered_at_once_but_not_twice_within_500_ms() {
 
 /// `tcp_init_transfer`: one retransmission does not reduce the window.
 #[test]
-fn a_syn_sent_again_once_leaves_the_window_at_ten() {
+fn single_syn_retransmission_keeps_the_window_at_ten() {
     let mut script = Script::client(TcpConfig::default(), 1448);
     script.run("0 > S\n1 > S\n1.2 < S. echo 1005\n1.2 > . ack 1\n1.2 window 10");
 }
 
 /// `tcp_create_openreq_child`, `tcp_init_transfer`: a timeout and a repeated SYN together reduce the window.
 #[test]
-fn a_syn_ack_sent_again_by_its_timer_and_for_a_syn_cuts_the_window() {
+fn syn_ack_timeout_and_repeated_syn_together_reduce_the_window() {
     let answered = |again: &str| {
         let mut script = Script::server(TcpConfig::default(), 1448);
         script.run("0 < S\n0 > S.");
@@ -86,7 +86,7 @@ fn a_syn_ack_sent_again_by_its_timer_and_for_a_syn_cuts_the_window() {
 
 /// `tcp_try_undo_spurious_syn`: two retransmissions reduce it, unless the first SYN's timestamp is echoed.
 #[test]
-fn a_syn_sent_again_twice_cuts_the_window_unless_the_first_was_answered() {
+fn two_syn_retransmissions_reduce_the_window_unless_spurious() {
     for (echo, window) in [(2015, 1), (1, 10)] {
         let mut script = Script::client(TcpConfig::default(), 1448);
         script.run(&format!("0 > S\n1 > S\n2 > S\n2.2 < S. echo {echo}\n2.2 > . ack 1\n2.2 window {window}"));
@@ -95,7 +95,7 @@ fn a_syn_sent_again_twice_cuts_the_window_unless_the_first_was_answered() {
 
 /// Without timestamps, a client cannot measure the round trip of a SYN sent twice, and uses the fallback.
 #[test]
-fn without_any_round_trip_the_timeout_is_three_seconds() {
+fn timeout_without_a_round_trip_sample_is_three_seconds() {
     let config = TcpConfig { timestamps: false, ..TcpConfig::default() };
     let mut script = Script::client(config, 1460);
     script.run("0 > S\n1 > S\n1.2 < S.\n1.2 > . ack 1");
@@ -114,7 +114,7 @@ fn the_first_timeout_is_three_round_trips_or_200_ms_more() {
 /// `cubic/cubic-rto-ss-ca-cwnd-bump.pkt`: a probe when the timeout is due, which is earlier than the usual probe, then
 /// the timeout again; slow start up to the threshold; then one more segment per twenty acknowledged.
 #[test]
-fn one_segment_unanswered_is_probed_then_times_out_and_the_window_starts_from_two() {
+fn lost_segment_is_probed_then_times_out_to_a_window_of_two() {
     let mut script = Script::established(plain(), 1000, 0.1);
     script.run(
         "0.1 write 1000
@@ -184,7 +184,7 @@ fn one_segment_unanswered_is_probed_then_times_out_and_the_window_starts_from_tw
 /// `fast_retransmit/fr-4pkt-fack-last-byte.pkt`: part of a segment does not count; a probe 2·srtt after sending, the
 /// timeout 300 ms after the probe.
 #[test]
-fn a_part_of_a_segment_is_no_selective_acknowledgement() {
+fn partial_segment_sack_is_ignored() {
     let mut script = Script::established(plain(), 1000, 0.1);
     script.run(
         "0.1 write 4000
@@ -202,14 +202,14 @@ fn a_part_of_a_segment_is_no_selective_acknowledgement() {
 
 /// `shutdown/shutdown-rdwr-write-queue-close.pkt`: the probe is the FIN, two round trips after it was sent.
 #[test]
-fn a_fin_unanswered_is_the_probe() {
+fn unanswered_fin_is_used_as_the_probe() {
     let mut script = Script::established(plain(), 1000, 0.01);
     script.run("0.01 write 9000\n0.01 > 1:9001\n0.01 finish\n0.01 > F\n0.032 > F");
 }
 
 /// `fast_retransmit/fr-4pkt-sack.pkt`, `fr-4pkt.pkt`.
 #[test]
-fn the_third_duplicate_acknowledgement_sends_the_first_segment_again() {
+fn third_duplicate_ack_retransmits_the_first_segment() {
     let mut script = Script::established(plain(), 1460, 0.1);
     script.run(
         "0.1 write 5840
@@ -234,7 +234,7 @@ fn the_third_duplicate_acknowledgement_sends_the_first_segment_again() {
 
 /// `limited_transmit/limited-transmit-sack.pkt` (RFC 3042); then it turns out to be reordering, not loss.
 #[test]
-fn the_first_two_duplicate_acknowledgements_send_one_new_segment_each() {
+fn first_two_duplicate_acks_send_one_new_segment_each() {
     let mut script = Script::established(plain(), 1000, 0.1);
     script.run(
         "0.1 write 15000
@@ -258,7 +258,7 @@ fn the_first_two_duplicate_acknowledgements_send_one_new_segment_each() {
 
 /// `fast_recovery/prr-ss-10pkt-lost-1.pkt`.
 #[test]
-fn with_the_first_of_ten_lost_one_segment_goes_out_per_one_acknowledged() {
+fn after_one_loss_of_ten_one_segment_is_sent_per_acked_segment() {
     let mut script = Script::established(plain(), 1000, 0.1);
     script.run(
         "0.1 write 10000
@@ -297,7 +297,7 @@ fn with_the_first_of_ten_lost_one_segment_goes_out_per_one_acknowledged() {
 
 /// `fast_recovery/prr-ss-30pkt-lost1_4.pkt`.
 #[test]
-fn with_four_of_ten_lost_each_further_acknowledgement_repairs_one() {
+fn after_four_losses_of_ten_each_ack_retransmits_one() {
     let mut script = Script::established(plain(), 1000, 0.01);
     script.run(
         "0.01 write 10000
@@ -323,7 +323,7 @@ fn with_four_of_ten_lost_each_further_acknowledgement_repairs_one() {
 
 /// `tcp_rack_reo_wnd`: with one segment acknowledged after the loss, waits a quarter of the round trip (and 2 ms).
 #[test]
-fn with_one_selective_acknowledgement_reordering_is_waited_for() {
+fn one_sack_block_waits_for_the_reordering_timeout() {
     let mut script = Script::established(plain(), 1000, 0.1);
     script.run(
         "0.1 write 2000
@@ -336,7 +336,7 @@ fn with_one_selective_acknowledgement_reordering_is_waited_for() {
 
 /// `slow_start/slow-start-{ack-per-1pkt,ack-per-2pkt,app-limited}.pkt`.
 #[test]
-fn the_first_window_doubles_however_it_is_acknowledged() {
+fn first_window_doubles_with_single_and_delayed_acks() {
     for per in [1_u32, 2] {
         let mut script = Script::established(plain(), 1000, 0.1);
         script.run("0.1 write 30000\n0.1 > 1:10001\n0.1 window 10");
@@ -356,7 +356,7 @@ fn the_first_window_doubles_however_it_is_acknowledged() {
 
 /// `tcp_incr_quickack`, `tcp_grow_window`: the first segments are acknowledged one by one.
 #[test]
-fn a_receivers_first_segments_are_acknowledged_one_by_one() {
+fn first_received_segments_are_acknowledged_one_by_one() {
     let mut script = Script::client(TcpConfig::default(), 1448);
     script.run("0 > S\n0.07 < S. echo 1\n0.07 > . ack 1\n0.08 write 300\n0.08 > 1:301");
     let mut at = 0.15;
@@ -369,7 +369,7 @@ fn a_receivers_first_segments_are_acknowledged_one_by_one() {
 
 /// `nagle/https_client.pkt`: a client that resumes receives 143 bytes and acknowledges them at once.
 #[test]
-fn a_resuming_clients_first_answer_is_acknowledged_at_once() {
+fn first_response_to_a_resuming_client_is_acknowledged_at_once() {
     let mut script = Script::client(TcpConfig::default(), 1448);
     script.run("0 > S\n0.01 < S. echo 1\n0.01 > . ack 1\n0.01 write 517\n0.01 > 1:518");
     script.run("0.02 < 1:144 ack 518\n0.02 > . ack 144");
@@ -377,7 +377,7 @@ fn a_resuming_clients_first_answer_is_acknowledged_at_once() {
 
 /// `TCP_DELACK_MIN`, `tcp_event_data_sent`: after an answer within the delay, the next ACK waits for data.
 #[test]
-fn after_an_answer_the_next_acknowledgement_is_delayed_by_40_ms() {
+fn acknowledgement_after_a_response_is_delayed_by_40_ms() {
     // `tcp_in_quickack_mode`: not if the route requests quick acknowledgements.
     for (quick_ack, at) in [(false, 0.243), (true, 0.201)] {
         let mut script = Script::established(TcpConfig { quick_ack, ..TcpConfig::default() }, 1448, 0.1);
@@ -394,7 +394,7 @@ fn after_an_answer_the_next_acknowledgement_is_delayed_by_40_ms() {
 
 /// `tcp_dsack_mult.pkt` and RFC 2883: duplicates are reported at once, out-of-order data with the newest block first.
 #[test]
-fn duplicates_and_holes_are_acknowledged_at_once() {
+fn duplicates_and_gaps_are_acknowledged_at_once() {
     let mut script = Script::established(plain(), 1000, 0.1);
     script.run(
         "0.1 < 1:1001 ack 1
@@ -416,7 +416,7 @@ fn duplicates_and_holes_are_acknowledged_at_once() {
 
 /// A premature timeout is undone when the echo shows that the original arrived (RFC 4015, `tcp_packet_delayed`).
 #[test]
-fn a_needless_timeout_is_undone_by_the_timestamp() {
+fn spurious_timeout_is_undone_by_the_timestamp() {
     let mut script = Script::established(TcpConfig { hz: 1000, ..TcpConfig::default() }, 1000, 0.1);
     script.run(
         "0.1 write 3000
@@ -431,7 +431,7 @@ fn a_needless_timeout_is_undone_by_the_timestamp() {
 
 /// Reno halves the window; CUBIC keeps seven tenths.
 #[test]
-fn reno_and_cubic_fall_to_their_own_thresholds() {
+fn reno_and_cubic_reduce_to_their_thresholds() {
     for (congestion, threshold) in [(Congestion::Reno, 5), (Congestion::Cubic, 7)] {
         let mut script = Script::established(TcpConfig { congestion, ..plain() }, 1000, 0.1);
         script.run(
@@ -449,7 +449,7 @@ fn reno_and_cubic_fall_to_their_own_thresholds() {
 /// Data written before the connection is established is sent at once when it is
 /// (`fastopen/client/syn-data-timeout.pkt`, without fast open's cookie).
 #[test]
-fn what_was_written_before_the_connection_goes_out_with_it() {
+fn data_written_before_establishment_is_sent_on_establishment() {
     let mut script = Script::client(plain(), 1000);
     script.run("0 > S\n0.01 write 1000\n1 > S\n1.02 < S.\n1.02 > . ack 1\n1.02 > 1:1001");
 }
@@ -457,7 +457,7 @@ fn what_was_written_before_the_connection_goes_out_with_it() {
 /// `tcp_rack_advance`: after a hole, the echo for a retransmission is that of the last segment before the hole, and
 /// shows nothing about it. Its delivery shows without a timeout that an earlier retransmission was lost.
 #[test]
-fn a_copy_acknowledged_beyond_a_hole_shows_that_an_earlier_copy_was_lost() {
+fn delivered_retransmission_shows_that_an_earlier_one_was_lost() {
     let mut script = Script::established(TcpConfig { hz: 1000, ..TcpConfig::default() }, 1000, 0.1);
     script.run(
         "0.1 write 10000
@@ -478,7 +478,7 @@ fn a_copy_acknowledged_beyond_a_hole_shows_that_an_earlier_copy_was_lost() {
 
 /// The same, but faster than the minimum round trip: the original was delivered, which shows nothing.
 #[test]
-fn a_copy_acknowledged_too_soon_shows_nothing() {
+fn retransmission_acknowledged_too_soon_is_not_used_by_rack() {
     let mut script = Script::established(TcpConfig { hz: 1000, ..TcpConfig::default() }, 1000, 0.1);
     script.run(
         "0.1 write 10000
@@ -499,7 +499,7 @@ fn a_copy_acknowledged_too_soon_shows_nothing() {
 
 /// `tcp_sacktag_write_queue` sorts the blocks: that the newest comes first does not count as reordering.
 #[test]
-fn blocks_are_taken_in_the_order_of_the_stream() {
+fn sack_blocks_are_processed_in_sequence_order() {
     let mut script = Script::established(plain(), 1000, 0.1);
     script.run(
         "0.1 write 6000
@@ -521,7 +521,7 @@ fn offloading(config: TcpConfig, segment_bytes: u32, round_trip_s: f64) -> Scrip
 
 /// `tcp_tso_autosize`: at least two segments (`tcp_min_tso_segs`), or a millisecond's if that is more, of one write.
 #[test]
-fn segments_leave_in_packets_of_a_milliseconds_worth() {
+fn segments_are_sent_in_super_packets_of_one_millisecond() {
     let mut far = offloading(plain(), 1448, 0.2);
     far.run("0.2 write 4096\n0.2 > 1:2897 together 2\n0.2 > 2897:4097 together 1");
     far.run("0.2 write 11059\n0.2 > 4097:6993 together 2\n0.2 > 6993:9889 together 2\n0.2 > 9889:12785 together 2");
@@ -538,7 +538,7 @@ fn segments_leave_in_packets_of_a_milliseconds_worth() {
 /// `tcp_send_loss_probe` and `tcp_retransmit_timer` send only one segment of a super-packet. A lost super-packet
 /// therefore takes one round trip for the probe and another for the rest.
 #[test]
-fn of_a_packet_lost_at_the_end_the_last_segment_is_the_probe() {
+fn last_segment_of_a_lost_super_packet_is_the_probe() {
     let mut script = offloading(plain(), 1000, 0.1);
     script.run(
         "0.1 write 3500
@@ -565,7 +565,7 @@ fn of_a_packet_lost_at_the_end_the_last_segment_is_the_probe() {
 /// `tcp_xmit_retransmit_queue`: segments sent in one packet are retransmitted in one packet, as far as the window
 /// allows. Segments count one by one, so two packets after a hole are enough.
 #[test]
-fn a_packet_lost_as_one_is_sent_again_as_one() {
+fn lost_super_packet_is_retransmitted_as_one() {
     let mut script = offloading(plain(), 1000, 0.1);
     script.run(
         "0.1 write 10000
@@ -582,7 +582,7 @@ fn a_packet_lost_as_one_is_sent_again_as_one() {
 
 /// A super-packet that is divided after the queueing discipline is acknowledged by segment; an undivided one, once.
 #[test]
-fn a_packet_that_was_cut_is_acknowledged_segment_by_segment() {
+fn divided_super_packet_is_acknowledged_per_segment() {
     for (super_packets, acks) in
         [(SuperPackets::Cut, "0.1 > . ack 1001\n0.1 > . ack 2001"), (SuperPackets::Whole, "0.1 > . ack 2001")]
     {
@@ -596,7 +596,7 @@ fn a_packet_that_was_cut_is_acknowledged_segment_by_segment() {
 /// `tcp_sequence`: a segment that was acknowledged completely is answered, but its timestamp is not echoed. A segment
 /// that ends at the acknowledged sequence number is processed normally.
 #[test]
-fn an_old_segment_is_acknowledged_with_the_clock_of_one_before_it() {
+fn old_segment_is_acknowledged_without_its_own_timestamp() {
     let mut script = Script::established(TcpConfig::default(), 1000, 0.1);
     script.run(
         "0.1 < 1:1001 ack 1 stamp 101
@@ -613,7 +613,7 @@ fn an_old_segment_is_acknowledged_with_the_clock_of_one_before_it() {
 /// `tcp_output.c`, `tcp_bbr.c`: the first ten segments are sent at once; each later one when the previous one has left
 /// at 99 % of 2.887 times the first window per round trip, here 28.6 kB/s: 35 ms for 1000 bytes, half if idle before.
 #[test]
-fn bbr_paces_what_follows_the_first_ten_segments() {
+fn bbr_paces_after_the_first_ten_segments() {
     let config = TcpConfig { congestion: Congestion::Bbr, ..plain() };
     let mut script = Script::established(config, 1000, 1.0);
     script.run(
@@ -631,7 +631,7 @@ fn bbr_paces_what_follows_the_first_ten_segments() {
 
 /// `bbr_set_cwnd_to_recover_or_restore`: the window is restored after a loss, and deliveries increase it.
 #[test]
-fn bbr_has_its_window_back_after_a_repair() {
+fn bbr_restores_its_window_after_recovery() {
     let config = TcpConfig { congestion: Congestion::Bbr, ..plain() };
     let mut script = Script::established(config, 1000, 0.1);
     script.run(

@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_filled_up_with_zeros() {
+    fn signature_numbers_are_padded_with_zeros() {
         let signature = [0x30, 0x07, 0x02, 0x01, 0x05, 0x02, 0x02, 0x00, 0x80];
         assert_eq!(halves(&signature, 2), Some(vec![0, 5, 0, 0x80]));
         assert_eq!(halves(&signature, 1), Some(vec![5, 0x80]));

@@ -274,13 +274,13 @@ mod tests {
 
     /// The prime of P-224 is 1 modulo 2^96.
     #[test]
-    fn p224_is_left_to_openssl() {
+    fn p224_points_are_decompressed_by_openssl() {
         let group = EcGroup::from_curve_name(openssl::nid::Nid::SECP224R1).unwrap();
         assert!(Decompressor::of(Curve::Secp224r1, &group).is_none());
     }
 
     #[test]
-    fn points_of_every_curve_are_openssls() {
+    fn decompressed_points_of_every_curve_match_openssl() {
         for (curve, group) in curves() {
             let mut context = BigNumContext::new().unwrap();
             for scalar in 1..40 {
@@ -297,7 +297,7 @@ mod tests {
     proptest! {
         /// Half of all x have a point. Both implementations reject the others, and x outside the field.
         #[test]
-        fn any_x_has_openssls_point_or_none(bytes in prop::collection::vec(any::<u8>(), 36), bit: bool, top: u8) {
+        fn decompression_of_any_x_matches_openssl(bytes in prop::collection::vec(any::<u8>(), 36), bit: bool, top: u8) {
             for (curve, group) in curves() {
                 let mut octets = vec![2 + u8::from(bit)];
                 octets.extend_from_slice(&bytes[..curve.field_bytes()]);

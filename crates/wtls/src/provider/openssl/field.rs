@@ -302,7 +302,7 @@ mod tests {
     proptest! {
         /// Odd moduli of several sizes, including those that fill their words.
         #[test]
-        fn arithmetic_is_openssls(
+        fn field_arithmetic_matches_openssl(
             mut modulus in prop::collection::vec(any::<u8>(), 32),
             one in prop::collection::vec(any::<u8>(), 32),
             other in prop::collection::vec(any::<u8>(), 32),

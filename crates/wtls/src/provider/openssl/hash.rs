@@ -211,7 +211,7 @@ mod tests {
 
     /// For every length up to several blocks, in one part and in three.
     #[test]
-    fn hmac_is_openssls() {
+    fn hmac_matches_openssl() {
         let data: Vec<u8> = (0..400).map(|place| (place * 7 % 251) as u8).collect();
         for (hash, theirs) in
             [(HashAlgorithm::Sha1, MessageDigest::sha1()), (HashAlgorithm::Md5, MessageDigest::md5())]
