@@ -64,9 +64,9 @@ def test_page_has_every_figure_and_every_claim(documented, slug):
     assert "{{" not in text
 
 
-@pytest.mark.parametrize("slug", papers.MODULES)
+@pytest.mark.parametrize("slug", [slug for slug in papers.MODULES if slug != "aka-ssl"])
 def test_page_is_written_without_measurements(modelled, slug):
-    assert "not measured" in page(modelled[slug]).lower() or slug == "aka-ssl"
+    assert "not measured" in page(modelled[slug]).lower()
 
 
 def test_output_folder_has_pages_figures_and_rows(modelled, tmp_path):

@@ -76,7 +76,7 @@ fn fragments_join_once_in_any_order() {
 }
 
 #[test]
-fn incomplete_fragments_are_counted() {
+fn the_oldest_incomplete_packets_are_dropped_and_counted() {
     let mut reassembler = Reassembler::default();
     for identification in 0..1000u16 {
         let mut packet = version_4(PROTOCOL_UDP, 0x2000, b"01234567");
@@ -84,6 +84,13 @@ fn incomplete_fragments_are_counted() {
         assert!(reassembler.add(&decode_internet(&packet, packet.len()).unwrap()).is_none());
     }
     assert_eq!(reassembler.incomplete(), 1000);
+    let mut completes = |identification: u16| {
+        let mut packet = version_4(PROTOCOL_UDP, 1, b"end");
+        packet[4..6].copy_from_slice(&identification.to_be_bytes());
+        reassembler.add(&decode_internet(&packet, packet.len()).unwrap()).is_some()
+    };
+    assert!(completes(999));
+    assert!(!completes(0));
 }
 
 #[test]
