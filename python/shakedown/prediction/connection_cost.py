@@ -31,13 +31,11 @@ class Plan:
 
 
 SECONDS = 0.3
-WARM_UP_S = 2.0
-"""Duration of a load before the first round. The kernel keeps closed connections for a minute; some 20,000 of
-them displace other data from the caches, as they do during any longer load: then a resumed session took 73
-instead of 66 us.
+MIN_ROUNDS, MAX_ROUNDS = 15, 30
+"""Valid rounds that each suite needs, and the number of rounds after which measuring ends without them. On a
+shared host, work that needs memory takes longer for minutes (64 or 73 us for a resumed session, at the same
+speed of the loop), so few rounds would show one of these states.
 """
-MIN_ROUNDS, MAX_ROUNDS = 6, 30
-"""Valid rounds that each suite needs, and the number of rounds after which measuring ends without them."""
 REPEAT = 40
 ATTEMPTS = 3
 """Attempts at a load, because other programs may use all processors during one."""
@@ -101,7 +99,6 @@ def connection_cost(
     speeds = speeds or Speeds()
     progress(0, 1 + MAX_ROUNDS)
     copying_us = load_generator.connection_per_kib_us(processors())
-    _loaded_us(*_handshake(plans[0]), WARM_UP_S, processors())
     for number in range(MAX_ROUNDS):
         progress(1 + number, 1 + MAX_ROUNDS)
         left = [at for at in range(len(plans)) if not speeds.are_enough(found[at])]
@@ -139,7 +136,8 @@ def fitted(found: Sequence[Sequence[Served]], copying_us: float, speeds: Speeds)
 
 def served(plan: Plan, seconds: float, speeds: Speeds) -> Served:
     """Serve a suite and measure the CPU time of each side, over loopback and in memory."""
-    (handshake, options), there = _handshake(plan), processors()
+    handshake = HandshakeId(suite=native.canonical(plan.suite), client_stack=plan.client_stack)
+    options, there = MeasureOptions(repeat=REPEAT, tickets=plan.tickets), processors()
     # The other processor is busy while the handshake runs in memory, as it is with the client over loopback.
     with busy_neighbours():
         timed = speeds.alone.flanked(lambda: native.measure(handshake, options))
@@ -160,11 +158,6 @@ def served(plan: Plan, seconds: float, speeds: Speeds) -> Served:
             "server": Timed(alone.handshake.server_us.median, timed.loop_s),
         },
     )
-
-
-def _handshake(plan: Plan) -> tuple[HandshakeId, MeasureOptions]:
-    handshake = HandshakeId(suite=native.canonical(plan.suite), client_stack=plan.client_stack)
-    return handshake, MeasureOptions(repeat=REPEAT, tickets=plan.tickets)
 
 
 def _loaded_us(

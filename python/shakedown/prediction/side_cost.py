@@ -29,6 +29,8 @@ from shakedown.schema.predictions import NEGLIGIBLE_SHARE
 
 CLOCK_SPREAD = 2.0
 """Uncertainty, ×/÷, of figures that were scaled by the ratio of two clock rates."""
+HALF_WIDTH_SDS = 1.645
+"""Half of a 90 % range, in standard deviations."""
 WIDE_SHARE = 0.5
 """Figures with a range wider than ×/÷ 4 count if their upper ends are at most this share of the rest."""
 
@@ -377,7 +379,8 @@ class SideEstimator:
         factor = AS_OURS if self.software is None else self.software.connection
         own = self.device.connection.of(self.side, kib, self.cost.total.mean)
         if own is not None:
-            self.cost.connection = within(own, self.device.spread).scaled(*factor)
+            variation = math.exp(HALF_WIDTH_SDS * self.device.connection.sd_s / own) if own > 0.0 else 1.0
+            self.cost.connection = within(own, self.device.spread).scaled(1.0, variation).scaled(*factor)
             self.cost.connection_sd_s = self.device.connection.sd_s * factor.times
             return
         shown = reference().connection

@@ -55,8 +55,10 @@ STEP = 1.01
 START_SHARE = 0.95
 """The search begins at the formula's result times and divided by this factor."""
 
-MIN_SATURATION_SHARE = 1e-3
-"""Rates below this share of saturation count as zero."""
+MIN_SATURATION_SHARE, MAX_SATURATION_SHARE = 1e-3, 0.98
+"""Rates below the first share of saturation count as zero; rates above the second are not tried. Halving the
+distance to saturation multiplies the events that a run needs by four.
+"""
 
 MAX_FAILED_SHARE = 0.01
 """Share of clients that may fail if the limit is for the mean."""
@@ -204,8 +206,8 @@ class _Search:
         """The highest rate within the limit, and the fleet at it; if there is none, that at the lowest."""
         if self.limit_per_s is None:
             return None, None
-        # Nearer to saturation no run of acceptable length can decide whether the limit is met.
-        low_per_s, high_per_s = MIN_SATURATION_SHARE * self.limit_per_s, self.limit_per_s / STEP
+        low_per_s = MIN_SATURATION_SHARE * self.limit_per_s
+        high_per_s = highest_per_s = MAX_SATURATION_SHARE * self.limit_per_s
         found: Simulated | None = None
         # The formula is seldom far off: begin on both sides of its result.
         for guess in (START_SHARE * self.modelled_per_s, self.modelled_per_s / START_SHARE):
@@ -226,7 +228,7 @@ class _Search:
                 high_per_s = middle
             else:
                 low_per_s, found = middle, tried
-        self.upper_per_s = high_per_s * STEP
+        self.upper_per_s = self.limit_per_s if high_per_s == highest_per_s else high_per_s * STEP
         # The result has the precision of any steady load; if a run does not reach it, steps get longer.
         step = STEP
         while (found := self.within_limit(low_per_s, PRECISION)) is None:
