@@ -410,7 +410,7 @@ def test_server_software_sets_connection_work_and_library():
     suite, device = "tls1.3/x25519/rsa3072/server", load_device("epyc-turin")
     ours, haproxy, go = (
         side_cost(open_library(server_software=name)[suite], "server", device)
-        for name in ("nginx", "haproxy", "go")
+        for name in ("openssl", "haproxy", "go")
     )
     software = load_software("haproxy")
     assert haproxy.connection.mean == pytest.approx(ours.connection.mean * software.connection.times)
