@@ -55,7 +55,7 @@ STEP = 1.01
 START_SHARE = 0.95
 """The search begins at the formula's result times and divided by this factor."""
 
-MIN_SATURATION_SHARE, MAX_SATURATION_SHARE = 1e-3, 0.98
+MIN_SATURATION_SHARE, MAX_SATURATION_SHARE = 1e-3, 0.97
 """Rates below the first share of saturation count as zero; rates above the second are not tried. Halving the
 distance to saturation multiplies the events that a run needs by four.
 """
@@ -210,8 +210,11 @@ class _Search:
         high_per_s = highest_per_s = MAX_SATURATION_SHARE * self.limit_per_s
         found: Simulated | None = None
         # The formula is seldom far off: begin on both sides of its result.
-        for guess in (START_SHARE * self.modelled_per_s, self.modelled_per_s / START_SHARE):
-            if low_per_s < guess < high_per_s:
+        for guess in (
+            START_SHARE * self.modelled_per_s,
+            min(self.modelled_per_s / START_SHARE, highest_per_s),
+        ):
+            if low_per_s < guess <= high_per_s:
                 tried = self.within_limit(guess)
                 low_per_s, high_per_s = (low_per_s, guess) if tried is None else (guess, high_per_s)
                 found = tried or found
