@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import resource
 import sys
 from pathlib import Path
@@ -149,7 +148,6 @@ def test_file_that_is_not_text_or_not_regular_is_refused(tmp_path):
     for where, said in ((path, "UTF-8"), (tmp_path, "directory"), (Path("a\0b"), "cannot be read")):
         with pytest.raises(InputError, match=said):
             load_toml(where, 100, "TOML file")
-    os.mkfifo(tmp_path / "pipe")
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def test_serve_replaces_links(link, option):
     with serving(SUITE, option, link, "--force"):
         # The link is replaced before the server is stopped.
         assert not link.is_symlink()
-        assert link.read_text().startswith("" if option == "--traces-out" else "-----BEGIN CERTIFICATE-----")
+        assert link.read_text()[:27] == ("" if option == "--traces-out" else "-----BEGIN CERTIFICATE-----")
 
 
 def test_load_replaces_links(link, server):
