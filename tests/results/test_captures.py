@@ -372,4 +372,3 @@ def test_other_json_is_refused_in_one_line(tmp_path, content, said):
     assert said in str(caught.value)
     assert str(caught.value).startswith(f"{path}: ")
     assert "\n" not in str(caught.value)
-    assert "\n" not in str(caught.value)
