@@ -229,17 +229,20 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Adds the variant in which a server answers the client's first flight with an alert.
+    /// Adds the variant in which the server's first answer is an alert.
     pub fn refuse(&mut self) {
         let mut plan = self.clone();
-        plan.steps.retain(|step| step.flight == 0);
-        plan.flights.truncate(1);
+        // The client may have sent all that does not depend on an answer before the server refuses it.
+        let unanswered = plan.steps.iter().take_while(|step| step.from == Direction::Up).count();
+        plan.steps.truncate(unanswered);
+        let flight = plan.steps.last().map_or(0, |step| step.flight + 1);
+        plan.flights.truncate(usize::from(flight));
         let nothing = Distribution::constant(Ns::ZERO);
         plan.steps.push(Step {
             from: Direction::Down,
             bytes: ALERT_BYTES,
             end: ALERT_BYTES,
-            flight: 1,
+            flight,
             datagrams: 1,
             ends_flight: true,
             generate: nothing.clone(),

@@ -119,6 +119,18 @@ fn alert_costs_a_round_trip_bytes_and_server_time() {
     assert!(down <= 2 * (60 + 7 + 52 + 52), "{down}");
 }
 
+/// The client is computing the last of three flights, which do not depend on an answer, when the server refuses it.
+#[test]
+fn alert_may_answer_several_flights() {
+    let mut fleet = two_at_once(Refusal::Alert);
+    let messages = &mut fleet.classes[0].handshake.messages;
+    messages.splice(1..1, [8, 9].map(|flight| message(Sender::Client, "Other", 100, flight, flight)));
+    messages[2].generate = constant(0.5);
+    let found = run(fleet);
+    assert_eq!((found.completed, found.failed.len()), (2, 0));
+    assert!(found.attempt_failures[&Cause::Refused] >= 1);
+}
+
 /// Without an answer, the client's timer repeats the SYN after 1, 2 and 3 s; the third repetition finds a token.
 #[test]
 fn silent_refusal_is_ended_by_the_client_timer() {
