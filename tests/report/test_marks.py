@@ -57,9 +57,9 @@ def world(place, true):
     def bearer(name):
         return with_power(real_bearer(name), where, true) if what == "bearer" else real_bearer(name)
 
-    real_cost, real_bearer = scenarios._estimate, scenarios.load_bearer
+    real_cost, real_bearer = scenarios._cached_cost, scenarios.load_bearer
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(scenarios, "_estimate", estimate)
+        patched.setattr(scenarios, "_cached_cost", estimate)
         patched.setattr(scenarios, "load_bearer", bearer)
         saved = results()
         return rows(), saved, {**tables(saved), **lines(saved)}
