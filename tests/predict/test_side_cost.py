@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from predict import handmade
 from shakedown.errors import InputError
@@ -434,6 +436,16 @@ def test_server_software_sets_connection_work_and_library():
         for name in ("nginx", "haproxy")
     ]
     assert clients[0].total == clients[1].total
+
+
+def test_connection_range_contains_the_deviation_of_its_measurement():
+    device, suite = load_device("epyc-turin"), open_library()["tls1.2/psk"]
+    steady = dataclasses.replace(device, connection=structs.replace(device.connection, sd_s=0.0))
+    found, narrow = (side_cost(suite, "server", one).connection for one in (device, steady))
+    assert found.mean == narrow.mean
+    assert narrow.high == pytest.approx(narrow.mean * device.spread)
+    assert found.high >= found.mean + 1.645 * device.connection.sd_s > narrow.high
+    assert found.low < narrow.low
 
 
 def test_message_work_uses_the_nearest_public_key_operations():
