@@ -11,6 +11,9 @@ import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
+NORMAL_90 = 1.645
+"""Half of a normal variable's 90 % range, in standard deviations."""
+
 
 class Range(NamedTuple):
     """A figure with the ends of its 90 % range."""

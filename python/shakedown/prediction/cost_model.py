@@ -27,6 +27,7 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
+from shakedown.models.ranges import NORMAL_90
 from shakedown.prediction.primitives import LEVELS, expected, group, kind, levels
 from shakedown.profiles.costs import Triple
 from shakedown.profiles.vocabulary import SYMMETRIC_OPERATIONS
@@ -60,7 +61,6 @@ NEW_SD = {"work": 0.25, "size": 0.25, "operation": 0.5}
 Set by hand, because there are too few libraries to fit it.
 """
 NEW_SD_FAR = 1.0
-_NORMAL_90 = 1.645
 _IN_HARDWARE = re.compile(r"aes-|(hmac-)?(sha1|sha224|sha256)$")
 _LIBRARY, _BOARD = 3, 4
 
@@ -119,7 +119,7 @@ class Fit:
         """
         if keys[0][0] == NOVELTIES[2]:
             return math.inf
-        return sd * next((self.factors[key] for key in keys if key in self.factors), _NORMAL_90)
+        return sd * next((self.factors[key] for key in keys if key in self.factors), NORMAL_90)
 
 
 def widened(sd: float, name: str, new: str) -> float:

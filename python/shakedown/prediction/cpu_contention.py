@@ -34,7 +34,7 @@ SUITE = "tls1.3/x25519/p256/server"
 IDLERS = 2
 """Busy-looping processes beside a server, which then gets a third of its processor."""
 SAMPLE_S = 0.1
-"""Interval between two readings of the loops; about ten loops at half of a processor."""
+"""Interval between two readings of the loops; some dozens of loops at half of a processor."""
 MAX_STEAL = 0.02
 """The largest share of steal time without a warning."""
 MIN_SHARE = 0.8

@@ -31,7 +31,7 @@ BASE, EXPONENT, MODULUS = 3**640, (1 << 400) - 593, (1 << 1024) - 105
 """Numbers of the fixed loop: a modular exponentiation, about a millisecond of arithmetic in C.
 
 A loop of the interpreter does not show the speed: on an AMD EPYC, its time changed by 10 to 40 % within a
-process, while the times of handshakes changed by 1 %, and that of this exponentiation by 4 %.
+process, while the times of handshakes changed by 1 %, and that of this exponentiation by 6 %.
 """
 FLANK = 3
 """Loops before and after a measurement."""

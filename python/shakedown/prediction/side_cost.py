@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from shakedown.errors import InputError
-from shakedown.models.ranges import Range, combined, exactly, within
+from shakedown.models.ranges import NORMAL_90, Range, combined, exactly, within
 from shakedown.prediction.captured import of_stack
 from shakedown.prediction.figures import call_figure, library_figure, own_figure, weakest
 from shakedown.prediction.stack_work import StackWork, reference
@@ -29,8 +29,6 @@ from shakedown.schema.predictions import NEGLIGIBLE_SHARE
 
 CLOCK_SPREAD = 2.0
 """Uncertainty, ×/÷, of figures that were scaled by the ratio of two clock rates."""
-HALF_WIDTH_SDS = 1.645
-"""Half of a 90 % range, in standard deviations."""
 WIDE_SHARE = 0.5
 """Figures with a range wider than ×/÷ 4 count if their upper ends are at most this share of the rest."""
 
@@ -379,7 +377,7 @@ class SideEstimator:
         factor = AS_OURS if self.software is None else self.software.connection
         own = self.device.connection.of(self.side, kib, self.cost.total.mean)
         if own is not None:
-            variation = math.exp(HALF_WIDTH_SDS * self.device.connection.sd_s / own) if own > 0.0 else 1.0
+            variation = math.exp(NORMAL_90 * self.device.connection.sd_s / own) if own > 0.0 else 1.0
             self.cost.connection = within(own, self.device.spread).scaled(1.0, variation).scaled(*factor)
             self.cost.connection_sd_s = self.device.connection.sd_s * factor.times
             return
