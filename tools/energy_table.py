@@ -85,8 +85,9 @@ def table(found: Sequence[Line]) -> str:
     )
     return (
         f"Energy and battery life have both ends in {psk} of {len(found)} lines for PSK and in {full} for "
-        f"P-256{unknown}. In {refused} lines no handshake is possible, because the "
-        "bearer's packets are too small for TCP.\n\n" + "\n".join([head, *(line for line, _ in found)])
+        f"P-256{unknown}. In {refused} lines no handshake completes, because the "
+        "bearer's packets are too small for TCP, or later than its timers (`lorawan-sf9`).\n\n"
+        + "\n".join([head, *(line for line, _ in found)])
     )
 
 

@@ -167,7 +167,7 @@ def _late(late: Lateness) -> str:
 def check(names: tuple[str, ...], seed: int, seconds: float, selection: Selection) -> None:
     """Send test packets through emulated bearers, and compare them with their profiles.
 
-    "drawn" is the mean of the delays that the links drew for these packets, "long run" the mean over 20,000
+    "drawn" is the delay, rate or loss that the link model computed for these packets, "long run" that of 20,000
     packets in virtual time. The deviation from the profile is measured / drawn x long run / profile - 1.
     """
     from shakedown.live import bearer as live

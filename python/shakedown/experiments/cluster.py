@@ -26,7 +26,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from shakedown.errors import InputError, ShakedownError
-from shakedown.experiments.undisturbed import POLL_INTERVAL_S, Undisturbed, kill_children, to_the_end
+from shakedown.experiments.signal_blocked import POLL_INTERVAL_S, SignalBlocked, kill_children, to_the_end
 from shakedown.native.signals import noted
 
 if TYPE_CHECKING:
@@ -569,7 +569,7 @@ def local(processes: int) -> Iterator[Client]:
     # signal.
     resource_tracker.ensure_running()
     others = {child.pid for child in active_children()}
-    begun: list[Undisturbed] = []
+    begun: list[SignalBlocked] = []
 
     def end_begun() -> None:
         try:
@@ -603,11 +603,11 @@ def local(processes: int) -> Iterator[Client]:
         scratch.cleanup()
 
 
-def _begin(begin: Callable[[], Any], begun: list[Undisturbed]) -> Any:  # noqa: ANN401 - what it returns
+def _begin(begin: Callable[[], Any], begun: list[SignalBlocked]) -> Any:  # noqa: ANN401 - what it returns
     """Starts a cluster. The last entry of `begun` is the running one, or the one that Ctrl-C interrupted."""
     for tries_left in reversed(range(STARTS)):
         with noted() as signals:
-            begun.append(Undisturbed(begin))
+            begun.append(SignalBlocked(begin))
             while not begun[-1].is_over(POLL_INTERVAL_S) and not signals:
                 pass
         if signals:

@@ -21,7 +21,7 @@ from shakedown.experiments.cluster import (
     result_of,
     workers_of,
 )
-from shakedown.experiments.undisturbed import POLL_INTERVAL_S, Undisturbed
+from shakedown.experiments.signal_blocked import POLL_INTERVAL_S, SignalBlocked
 from shakedown.native.signals import noted
 
 if TYPE_CHECKING:
@@ -131,7 +131,9 @@ class Generators:
 
     def _stop(self, run: str) -> None:
         """Sends the stop signal to all workers, without waiting for unresponsive ones."""
-        stopping = Undisturbed(partial(self.client.run, _stop, run, workers=self.workers, on_error="ignore"))
+        stopping = SignalBlocked(
+            partial(self.client.run, _stop, run, workers=self.workers, on_error="ignore")
+        )
         stopping.is_over(POLL_INTERVAL_S)
 
 

@@ -57,7 +57,7 @@ MICROCONTROLLER = DeviceEnergy(0.33e-9, 1e-4, None, 3.0)
 """Default power of a microcontroller: W/Hz while computing, W while waiting.
 
 Data sheets give 42 (nRF91), 52 (nRF52840), 54 (CC2340), 91 (STM32L496), 139 (STM32L053), 168 (ESP32-C3) and
-214 µA/MHz (STM32L152). Their geometric mean is 94, here at 3.3 V and rounded up. Asleep: 3 µA to 0.8 mA.
+214 µA/MHz (STM32L152). Their geometric mean is 91, here at 3.3 V and rounded up. Asleep: 3 µA to 0.8 mA.
 """
 FASTEST_MICROCONTROLLER_HZ = 1e9
 

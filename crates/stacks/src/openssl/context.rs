@@ -2,7 +2,7 @@
 
 use super::hello::MAX_CERTIFICATES_BYTES;
 use super::security::{self, Policy};
-use super::{lifetime, marks, names, psk};
+use super::{boundaries, lifetime, names, psk};
 use crate::primitives::evp::Evp;
 use crate::stack::{Exposure, SessionCache, Setup, SetupError, refused};
 use foreign_types::ForeignType;
@@ -137,7 +137,11 @@ pub fn build_default_client(instrumented: bool) -> Result<SslContextBuilder, Set
 fn watch(builder: &SslContextBuilder, instrumented: bool) {
     // SAFETY: the context is live.
     unsafe {
-        if instrumented { marks::install(builder.as_ptr()) } else { marks::install_alerts(builder.as_ptr()) }
+        if instrumented {
+            boundaries::install(builder.as_ptr())
+        } else {
+            boundaries::install_alerts(builder.as_ptr())
+        }
     };
 }
 

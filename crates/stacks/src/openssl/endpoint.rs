@@ -1,7 +1,7 @@
 //! One libssl connection over two memory BIOs.
 
+use super::boundaries::{self, Watch};
 use super::hello::{Budget, HelloGate, Passed, Refusal};
-use super::marks::{self, Watch};
 use super::names::Expected;
 use crate::stack::{SetupError, refused};
 use openssl::error::ErrorStack;
@@ -90,7 +90,7 @@ impl TlsEndpoint {
         // boxed, so it does not move, and it is declared after the connection, so it is freed later.
         unsafe {
             ffi::SSL_set_bio(raw(&ssl), read_bio, write_bio);
-            marks::attach(raw(&ssl), &raw const *watch);
+            boundaries::attach(raw(&ssl), &raw const *watch);
         }
         match side {
             Side::Client => ssl.set_connect_state(),

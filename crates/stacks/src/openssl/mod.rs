@@ -1,11 +1,11 @@
 //! The stack `openssl`: unmodified libssl, in memory, with callbacks that report to the recorder.
 
+mod boundaries;
 mod context;
 mod endpoint;
 mod foreign;
 mod hello;
 mod lifetime;
-mod marks;
 mod multi_suite;
 mod names;
 mod psk;

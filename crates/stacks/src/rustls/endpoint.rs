@@ -1,6 +1,6 @@
 //! One rustls connection behind the sans-IO interface.
 
-use super::marks::Marks;
+use super::boundaries::Boundaries;
 use super::names;
 use super::sessions::OneSession;
 use rustls::pki_types::ServerName;
@@ -28,7 +28,7 @@ enum Made {
 pub struct RustlsEndpoint {
     side: Side,
     made: Made,
-    marks: Option<Box<Marks>>,
+    boundaries: Option<Box<Boundaries>>,
     /// Received bytes of an incomplete record.
     arrived: Vec<u8>,
     events: VecDeque<Event>,
@@ -55,7 +55,7 @@ impl RustlsEndpoint {
         Self {
             side,
             made,
-            marks: Some(Marks::new(side, protocol == Protocol::Tls13)),
+            boundaries: Some(Boundaries::new(side, protocol == Protocol::Tls13)),
             arrived: Vec::new(),
             events: VecDeque::new(),
             sessions: None,
@@ -64,25 +64,25 @@ impl RustlsEndpoint {
         }
     }
 
-    /// Runs `work` on the connection, with its marks as the thread's current ones.
+    /// Runs `work` on the connection, with its boundaries as the thread's current ones.
     fn with<T>(&mut self, work: impl FnOnce(&mut Connection) -> T) -> Option<T> {
-        let Self { marks, made, .. } = self;
+        let Self { boundaries, made, .. } = self;
         let connection = match made {
             Made::Connection(connection) => connection,
             _ => return None,
         };
-        Some(Marks::scope(marks, || work(connection)))
+        Some(Boundaries::scope(boundaries, || work(connection)))
     }
 
     /// Creates the connection if it does not exist, which for a client builds the first flight.
     fn begin(&mut self) {
         let made = match std::mem::replace(&mut self.made, Made::Nothing) {
             Made::Client(config, name) => {
-                let made = Marks::scope(&mut self.marks, || ClientConnection::new(config, name));
+                let made = Boundaries::scope(&mut self.boundaries, || ClientConnection::new(config, name));
                 if recorder::is_recording()
-                    && let Some(marks) = self.marks.as_deref_mut()
+                    && let Some(boundaries) = self.boundaries.as_deref_mut()
                 {
-                    marks.hello();
+                    boundaries.hello();
                 }
                 made.map(Connection::Client)
             }
@@ -116,10 +116,10 @@ impl RustlsEndpoint {
     /// Processes one record, or bytes that cannot be one.
     fn take(&mut self, record: &[u8]) {
         if recorder::is_recording()
-            && let Some(marks) = self.marks.as_deref_mut()
+            && let Some(boundaries) = self.boundaries.as_deref_mut()
             && record.len() >= HEADER
         {
-            marks.record(record[0], &record[HEADER..]);
+            boundaries.record(record[0], &record[HEADER..]);
         }
         let outcome = self.with(|connection| {
             let mut rest = record;
@@ -232,9 +232,9 @@ impl Endpoint for RustlsEndpoint {
             }
         });
         if recorder::is_recording()
-            && let Some(marks) = self.marks.as_deref_mut()
+            && let Some(boundaries) = self.boundaries.as_deref_mut()
         {
-            marks.unit(&buffer[start..]);
+            boundaries.unit(&buffer[start..]);
         }
         buffer.len() > start
     }

@@ -1,7 +1,7 @@
 //! rustls with aws-lc-rs, as published: TLS 1.2 and 1.3.
 //!
 //! The stack is not modified. Its `CryptoProvider` is wrapped for timing (`provider`), and its messages are detected
-//! from the wrappers' calls (`marks`). Differences that affect a comparison with OpenSSL:
+//! from the wrappers' calls (`boundaries`). Differences that affect a comparison with OpenSSL:
 //!
 //! 1. In TLS 1.2 a client verifies the server's chain when it reads ServerHelloDone, together with ServerKeyExchange's
 //!    signature; in TLS 1.3 when it reads CertificateVerify, but the time is attributed to Certificate here.
@@ -12,9 +12,9 @@
 //! 5. A server renews a TLS 1.2 ticket at each resumption (RFC 5077 section 3.3 permits it): one more NewSessionTicket.
 //! 6. aws-lc has its own random number generator, so seeds have no effect.
 
+mod boundaries;
 mod config;
 mod endpoint;
-mod marks;
 mod names;
 mod provider;
 mod sessions;

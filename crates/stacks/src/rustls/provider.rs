@@ -3,7 +3,7 @@
 //! All wrappers are here, because rustls 0.24 changes these traits. They are created once and never freed, because the
 //! traits require `&'static` objects. A bare connection uses the inner provider.
 
-use super::marks::{Marks, update_marks};
+use super::boundaries::{Boundaries, update_boundaries};
 use super::names::{known_group, parts};
 use rustls::crypto::cipher::{
     AeadKey, InboundOpaqueMessage, InboundPlainMessage, Iv, KeyBlockShape, MessageDecrypter,
@@ -421,7 +421,7 @@ impl Context for TimedContext {
         let digest = symmetric(Operation::Digest, self.names.digest);
         recorder::operation(digest, start, recorder::ticks(), length(data.len()), false);
         if self.transcript {
-            update_marks(|marks| marks.hashed(data));
+            update_boundaries(|boundaries| boundaries.hashed(data));
         }
     }
 }
@@ -456,9 +456,9 @@ impl Hkdf for TimedHkdf {
     }
 
     fn hmac_sign(&self, key: &OkmBlock, message: &[u8]) -> hmac::Tag {
-        update_marks(|marks| {
+        update_boundaries(|boundaries| {
             // The check of the peer's Finished begins here.
-            if marks.next_is(MessageName::Finished) {
+            if boundaries.next_is(MessageName::Finished) {
                 recorder::boundary();
             }
         });
@@ -514,7 +514,7 @@ impl Prf for TimedPrf {
     }
 
     fn for_secret(&self, output: &mut [u8], secret: &[u8], label: &[u8], seed: &[u8]) {
-        update_marks(|marks| marks.prf(label));
+        update_boundaries(|boundaries| boundaries.prf(label));
         let bytes = length(output.len());
         recorder::timed(symmetric(Operation::Prf, self.names.prf), bytes, || {
             self.inner.for_secret(output, secret, label, seed);
@@ -532,7 +532,7 @@ struct Tls13Aead {
 impl Tls13AeadAlgorithm for Tls13Aead {
     fn encrypter(&self, key: AeadKey, iv: Iv) -> Box<dyn MessageEncrypter> {
         let inner = self.inner.encrypter(key, iv);
-        update_marks(Marks::write_keys);
+        update_boundaries(Boundaries::write_keys);
         Box::new(Encrypter { inner, names: self.names })
     }
 
@@ -594,7 +594,7 @@ impl MessageEncrypter for Encrypter {
     ) -> Result<OutboundOpaqueMessage, Error> {
         let bytes = message.payload.len();
         let handshake = message.typ == ContentType::Handshake;
-        update_marks(|marks| marks.protected(handshake.then_some(bytes)));
+        update_boundaries(|boundaries| boundaries.protected(handshake.then_some(bytes)));
         recorder::timed(symmetric(Operation::Cipher, self.names.cipher), length(bytes), || {
             self.inner.encrypt(message, sequence)
         })
@@ -621,7 +621,7 @@ impl MessageDecrypter for Decrypter {
             self.inner.decrypt(message, sequence)
         })?;
         if plain.typ == ContentType::Handshake {
-            update_marks(|marks| marks.read(plain.payload));
+            update_boundaries(|boundaries| boundaries.read(plain.payload));
         }
         Ok(plain)
     }

@@ -1,7 +1,7 @@
 //! Verifiers that report where the check of a CertificateVerify begins. The checks, and the traits' default methods,
 //! are webpki's.
 
-use super::marks::update_marks;
+use super::boundaries::update_boundaries;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
@@ -22,8 +22,8 @@ impl<V: ?Sized> Observed<V> {
 
 /// The chain has been verified, which belongs to Certificate; the signature of the handshake is next.
 fn signature_begins() {
-    update_marks(|marks| {
-        if marks.next_is(MessageName::CertificateVerify) {
+    update_boundaries(|boundaries| {
+        if boundaries.next_is(MessageName::CertificateVerify) {
             recorder::boundary();
         }
     });

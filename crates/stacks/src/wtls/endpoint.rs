@@ -1,7 +1,7 @@
 //! A connection of the engine behind the `Endpoint` trait.
 
+use super::boundaries::Boundaries;
 use super::config;
-use super::marks::Marks;
 use super::provider::{self, Timed};
 use shakedown_trace::endpoint::{Time, Transport};
 use shakedown_trace::operation::intern;
@@ -36,7 +36,7 @@ impl Environment {
             now: shakedown_wtls::Time { elapsed: now, unix_s: self.epoch_unix_s + now.as_secs() },
             provider: &self.provider,
             random: &mut random,
-            observer: &mut Marks,
+            observer: &mut Boundaries,
         };
         work(&mut context)
     }

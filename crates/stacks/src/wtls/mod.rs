@@ -1,9 +1,9 @@
 //! The stack `wtls`: the engine of `shakedown-wtls`, with messages reported to the recorder and timed primitives.
 
+mod boundaries;
 mod config;
 mod endpoint;
 mod listener;
-mod marks;
 pub(crate) mod provider;
 mod stack;
 

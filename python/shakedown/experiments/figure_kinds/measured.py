@@ -39,7 +39,7 @@ def common(scenario: Scenario, found: Measurement) -> Row:
 
 
 def rows(scenario: Scenario, one: Measurement) -> Iterator[Row]:
-    repeat = one.repeat
+    repeat = one.handshake.client_us.n
     for side in SIDES:
         yield from _spread("handshake.time", one.handshake.of(side), side=side)
     for sender in (*SIDES, None):

@@ -202,7 +202,7 @@ def _handshake_row(one: Measurement) -> dict[str, Any]:
         "carrier": one.carrier,
         "bytes": one.bytes.total,
         "flights": one.flights,
-        "repeat": one.repeat,
+        "repeat": one.handshake.client_us.n,
         "preempted": one.preempted,
     }
     for side in SIDES:

@@ -3,14 +3,14 @@
 use shakedown_trace::{MessageName, recorder};
 use shakedown_wtls::{Message, Observer};
 
-pub struct Marks;
+pub struct Boundaries;
 
 /// The engine's names are the specification's; that of ChangeCipherSpec is the same in TLS.
 fn name(message: Message) -> Option<MessageName> {
     MessageName::from_name(message.name())
 }
 
-impl Observer for Marks {
+impl Observer for Boundaries {
     fn processing(&mut self, _: Message) {
         recorder::boundary();
     }

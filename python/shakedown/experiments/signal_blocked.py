@@ -14,7 +14,7 @@ POLL_INTERVAL_S = 0.2
 """How often waiting threads check whether the awaited thread still exists."""
 
 
-class Undisturbed:
+class SignalBlocked:
     """Runs work in a thread that blocks SIGINT and SIGTERM; processes that the work starts inherit the
     blocked signals. The waiting thread receives them.
     """
@@ -22,7 +22,7 @@ class Undisturbed:
     def __init__(self, work: Callable[[], Any]) -> None:
         self._found: Any = None
         self._raised: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, args=(work,), name="undisturbed", daemon=True)
+        self._thread = threading.Thread(target=self._run, args=(work,), name="signal-blocked", daemon=True)
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
         try:
             self._thread.start()
@@ -57,7 +57,7 @@ def to_the_end(work: Callable[[], Any], others: Container[int | None], *, hurry:
     executes it.
     """
     with noted() as signals:
-        doing = Undisturbed(work)
+        doing = SignalBlocked(work)
         while not doing.is_over(POLL_INTERVAL_S):
             if hurry or signals:
                 kill_children(others)

@@ -29,8 +29,8 @@ const NEW_SESSION_TICKET: u8 = 4;
 const MESSAGE_HASH: u8 = 254;
 
 thread_local! {
-    /// The marks of the connection that runs on this thread.
-    static CURRENT: RefCell<Option<Box<Marks>>> = const { RefCell::new(None) };
+    /// The boundaries of the connection that runs on this thread.
+    static CURRENT: RefCell<Option<Box<Boundaries>>> = const { RefCell::new(None) };
 }
 
 /// A handshake message of the peer that has been read and not yet hashed.
@@ -54,7 +54,7 @@ enum Outgoing {
 }
 
 /// A connection's state between the provider's calls.
-pub struct Marks {
+pub struct Boundaries {
     side: Side,
     tls13: bool,
     incoming: VecDeque<Incoming>,
@@ -74,14 +74,14 @@ pub struct Marks {
     protects: bool,
 }
 
-/// Updates the marks of the connection that runs on this thread, if it is being recorded.
-pub fn update_marks(update: impl FnOnce(&mut Marks)) {
+/// Updates the boundaries of the connection that runs on this thread, if it is being recorded.
+pub fn update_boundaries(update: impl FnOnce(&mut Boundaries)) {
     if recorder::is_recording() {
         CURRENT.with_borrow_mut(|current| current.as_deref_mut().map(update));
     }
 }
 
-impl Marks {
+impl Boundaries {
     pub fn new(side: Side, tls13: bool) -> Box<Self> {
         Box::new(Self {
             side,
@@ -99,7 +99,7 @@ impl Marks {
         })
     }
 
-    /// Runs `work` with these marks as the thread's current ones.
+    /// Runs `work` with these boundaries as the thread's current ones.
     pub fn scope<T>(slot: &mut Option<Box<Self>>, work: impl FnOnce() -> T) -> T {
         CURRENT.with_borrow_mut(|current| std::mem::swap(current, slot));
         let result = work();
