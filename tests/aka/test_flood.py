@@ -103,11 +103,9 @@ def test_a_mobile_attaches_while_silent_connections_flood_sgsn_and_hss(
     assert (did["full"], did["resumed"], did["rejected"]) == (1, 4, {})
     gone = did["connections"]
     assert gone["displaced"] > 0
-    assert gone["displaced"] + gone["silent"] >= FIRST - places
-    assert did["connections"]["turned_away"] == 0
-    told = processes[0].stop()
-    assert "0 refused\n" in told
-    assert "displaced by others" in told
+    # While threads of displaced connections have not ended, as on a busy machine, further silent ones are rejected.
+    assert gone["displaced"] + gone["silent"] + gone["turned_away"] >= FIRST - places
+    assert "displaced by others" in processes[0].stop()
 
 
 def test_mobiles_attach_while_one_host_names_a_silent_sgsn(shakedown, site, hss, processes):
