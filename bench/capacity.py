@@ -119,6 +119,8 @@ def _cases() -> Iterator[Case]:
 
 
 CASES = tuple(_cases())
+WITH_TICKET = "tls1.3/p256/p256/server/resumed"
+"""A handshake with a ticket of TLS 1.3 that is not predicted. `devices measure` measures only one that is."""
 HOSTS = tuple(f"127.0.0.{number}" for number in range(2, 2 + MAX_LOADS))
 """One address for each load of a pass: with a single one, a client would have too few ports."""
 
@@ -142,6 +144,7 @@ def profiles(beside: Speed) -> dict[bool, Device]:
         if one.startswith(("tls1.2/", "tls1.3/")) and one not in predicted
     ]
     names = [one for one in names if "dh_anon" not in one and "mldsa87" not in one]
+    names.append(native.canonical(WITH_TICKET))
     alone = Speed()
     watch = Watch(alone, beside)
     cost = connection_cost(speeds=Speeds(alone, beside))
