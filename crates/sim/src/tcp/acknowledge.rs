@@ -249,7 +249,7 @@ impl Tcp {
             }
             if segment.is(SACKED) {
                 self.sacked -= 1;
-            } else if config.sack {
+            } else {
                 summary.delivered += 1;
                 if !Self::was_copied_needlessly(&segment, packet) {
                     self.advance_rack(now, &segment);
@@ -280,37 +280,9 @@ impl Tcp {
         }
         if summary.data {
             summary.set_timer = true;
-            if config.sack {
-                if reordered_from < highest_sacked {
-                    self.check_reordering(reordered_from, highest_sacked);
-                }
-            } else {
-                self.forget_counted(removed, summary);
-            }
+            self.check_reordering(reordered_from, highest_sacked);
         } else if let (Some(head), Some((us, _))) = (self.queue.front(), sacked_us) {
             summary.set_timer |= self.sent > 0 && us > us_between(head.at, now);
-        }
-    }
-
-    // Without SACK, duplicate acknowledgements are counted in its place (NewReno, RFC 6582).
-
-    pub(super) fn count_duplicate(&mut self, summary: &mut AckSummary) {
-        self.sacked += 1;
-        let holes = self.lost.max(1).min(self.sent);
-        if self.sacked + holes > self.sent {
-            self.sacked = self.sent - holes;
-            self.reordering = self.sent.max(self.usual_reordering).min(MAX_REORDERING);
-            self.reordering_seen = true;
-        } else {
-            summary.delivered += 1;
-        }
-    }
-
-    fn forget_counted(&mut self, removed: u32, summary: &mut AckSummary) {
-        summary.delivered += removed.saturating_sub(self.sacked).max(1);
-        self.sacked = self.sacked.saturating_sub(removed - 1).min(self.sent);
-        if summary.resent {
-            summary.original = false;
         }
     }
 

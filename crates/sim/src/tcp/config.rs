@@ -13,10 +13,6 @@ pub struct TcpConfig {
     pub congestion: Congestion,
     /// Timestamps (RFC 7323), which use 12 bytes of each segment.
     pub timestamps: bool,
-    /// Selective acknowledgements (RFC 2018).
-    pub sack: bool,
-    /// Hold back a small segment while others are in flight (RFC 896); TLS servers and clients disable this.
-    pub nagle: bool,
     /// Time that is added to the timers of probes and of reordering: 2 ms since Linux 6.7, two jiffies before.
     pub timer_floor_us: u32,
     /// Jiffies per second.
@@ -46,8 +42,6 @@ impl Default for TcpConfig {
             initial_window: 10,
             congestion: Congestion::Cubic,
             timestamps: true,
-            sack: true,
-            nagle: false,
             timer_floor_us: 2_000,
             hz: 250,
             one_clock: false,

@@ -9,7 +9,8 @@
 //! with HyStart, BBR with pacing; quick and delayed acknowledgements, ping-pong mode; SACK and D-SACK; RTO with F-RTO
 //! and Eifel undo, tail loss probe, RACK, proportional rate reduction; the kernel's timer wheel; super-packets, if a
 //! link accepts them. Not modelled: receive windows (a handshake is smaller than the first), ECN, pacing without BBR,
-//! fast open, TSO's deferral and compression of SACKs within a millisecond.
+//! fast open, peers without SACK, Nagle's algorithm (TLS servers and clients disable it), TSO's deferral and compression
+//! of SACKs within a millisecond.
 //!
 //! The code reproduces the kernel's behaviour, not its structure; `tests/scripts.rs` checks it in situations from
 //! packetdrill's and the kernel's tests.

@@ -42,13 +42,12 @@ impl Tcp {
 
     /// The number of unsent segments from `index` on that are sent in one packet, at most `most`; all but the last are
     /// full.
-    pub(super) fn sent_together(&self, index: usize, most: u32, nagle: bool) -> usize {
+    pub(super) fn sent_together(&self, index: usize, most: u32) -> usize {
         let mut count = 1;
         while count < most as usize {
             let before = &self.queue[index + count - 1];
             let Some(next) = self.queue.get(index + count) else { break };
-            let held = nagle && next.end - next.seq < self.segment_bytes;
-            if before.end - before.seq < self.segment_bytes || next.is(LAST) || held {
+            if before.end - before.seq < self.segment_bytes || next.is(LAST) {
                 break;
             }
             count += 1;

@@ -1,4 +1,4 @@
-//! Loss detection by time (RACK, RFC 8985), or without selective acknowledgements by counting duplicates.
+//! Loss detection by time (RACK, RFC 8985).
 
 use super::acknowledge::AckSummary;
 use super::{
@@ -52,19 +52,19 @@ impl Tcp {
         (quarter * u64::from(self.rack.steps)).min(self.rtt.smoothed_us().unwrap_or(0))
     }
 
-    /// Marks lost segments (RACK): those sent long enough before a segment that was delivered. True if a timer was set
-    /// for segments that may be marked later.
-    fn find_lost(&mut self, now: Ns, summary: &mut AckSummary, config: &TcpConfig) -> bool {
-        if !std::mem::take(&mut self.rack.advanced) {
-            return false;
+    /// Marks lost segments: those sent long enough before a segment that was delivered. Sets a timer if there are
+    /// segments that may be marked later.
+    pub(super) fn identify_lost(&mut self, now: Ns, summary: &mut AckSummary, config: &TcpConfig) {
+        if self.sent == 0 || !std::mem::take(&mut self.rack.advanced) {
+            return;
         }
         let wait_us = self.mark_rack_lost(now, summary);
         if wait_us > 0 {
             let jiffies =
                 self.clock.of_us(wait_us + u64::from(config.timer_floor_us)).min(self.timeout_jiffies);
             self.set_timer(now, Timer::Reorder, jiffies);
+            summary.set_timer = false;
         }
-        wait_us > 0
     }
 
     fn mark_rack_lost(&mut self, now: Ns, summary: &mut AckSummary) -> u64 {
@@ -104,26 +104,6 @@ impl Tcp {
         }
         if !matches!(self.timer, Some((Timer::Retransmit, _))) {
             self.rearm(now);
-        }
-    }
-
-    pub(super) fn identify_lost(&mut self, now: Ns, summary: &mut AckSummary, config: &TcpConfig) {
-        if self.sent == 0 {
-            return;
-        }
-        if config.sack {
-            if self.find_lost(now, summary, config) {
-                summary.set_timer = false;
-            }
-            return;
-        }
-        let begins = self.recovery < Recovery::Recovery && self.sacked >= self.reordering;
-        if begins || self.recovery == Recovery::Recovery && summary.advanced {
-            if self.queue[0].is(LOST) {
-                return;
-            }
-            summary.newly_lost += 1;
-            self.mark_lost(0);
         }
     }
 }

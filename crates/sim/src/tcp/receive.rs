@@ -234,9 +234,6 @@ impl Tcp {
     }
 
     pub(super) fn add_blocks(&self, packet: &mut Packet, config: &TcpConfig) {
-        if !config.sack || self.duplicate.is_none() && self.out_of_order.is_empty() {
-            return;
-        }
         let room = if config.timestamps { MAX_BLOCKS - 1 } else { MAX_BLOCKS };
         let blocks = self.duplicate.iter().chain(&self.out_of_order);
         for (place, block) in packet.sack.iter_mut().zip(blocks).take(room) {

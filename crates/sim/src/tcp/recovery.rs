@@ -16,9 +16,6 @@ impl Tcp {
         summary: &mut AckSummary,
         config: &TcpConfig,
     ) -> Resend {
-        if self.sent == 0 {
-            self.sacked = 0;
-        }
         if self.recovery == Recovery::Open {
             self.first_resent_stamp = 0;
         } else if self.una >= self.high {
@@ -28,12 +25,7 @@ impl Tcp {
                     self.recovery = Recovery::Open;
                 }
                 Recovery::Recovery => {
-                    if !config.sack {
-                        self.sacked = 0;
-                    }
-                    if self.finish_recovery(packet, config) {
-                        return Resend::Nothing;
-                    }
+                    self.finish_recovery(packet);
                     self.end_reduction();
                 }
                 _ => {}
@@ -41,11 +33,7 @@ impl Tcp {
         }
         match self.recovery {
             Recovery::Recovery => {
-                if !summary.advanced {
-                    if !config.sack && duplicate {
-                        self.count_duplicate(summary);
-                    }
-                } else if self.undo_partly(packet, prior_una) {
+                if summary.advanced && self.undo_partly(packet, prior_una) {
                     return Resend::Nothing;
                 }
                 if self.undo_by_duplicates() {
@@ -61,21 +49,13 @@ impl Tcp {
                 return Resend::Lost;
             }
             Recovery::Loss => {
-                let resend = self.after_timeout(packet, duplicate, summary, config);
+                let resend = self.after_timeout(packet, duplicate, summary);
                 self.identify_lost(now, summary, config);
                 if self.recovery != Recovery::Open && !summary.lost_again {
                     return resend;
                 }
             }
             _ => {}
-        }
-        if !config.sack {
-            if summary.advanced {
-                self.sacked = 0;
-            }
-            if duplicate {
-                self.count_duplicate(summary);
-            }
         }
         if self.recovery <= Recovery::Disorder {
             self.undo_by_duplicates();
@@ -90,19 +70,13 @@ impl Tcp {
     }
 
     /// Recovery from a timeout, with F-RTO (RFC 5682).
-    fn after_timeout(
-        &mut self,
-        packet: &Packet,
-        duplicate: bool,
-        summary: &AckSummary,
-        config: &TcpConfig,
-    ) -> Resend {
+    fn after_timeout(&mut self, packet: &Packet, duplicate: bool, summary: &AckSummary) -> Resend {
         let recovered = self.una >= self.high;
-        if summary.advanced && self.undo_timeout(packet, false, config) {
+        if summary.advanced && self.undo_timeout(packet, false) {
             return Resend::Nothing;
         }
         if self.forward_rto {
-            if summary.original && self.undo_timeout(packet, true, config) {
+            if summary.original && self.undo_timeout(packet, true) {
                 return Resend::Nothing;
             }
             if self.next > self.high {
@@ -118,15 +92,8 @@ impl Tcp {
             }
         }
         if recovered {
-            self.finish_recovery(packet, config);
+            self.finish_recovery(packet);
             return Resend::Nothing;
-        }
-        if !config.sack {
-            if self.next > self.high && duplicate {
-                self.sacked += 1;
-            } else if summary.advanced {
-                self.sacked = 0;
-            }
         }
         Resend::Lost
     }
@@ -160,18 +127,13 @@ impl Tcp {
         self.rack.advanced = true;
     }
 
-    fn undo_timeout(&mut self, packet: &Packet, proven: bool, config: &TcpConfig) -> bool {
+    fn undo_timeout(&mut self, packet: &Packet, proven: bool) -> bool {
         if !proven && !self.may_undo(packet) {
             return false;
         }
         self.undo_reduction(true);
         self.timeouts = 0;
-        if self.holds_state(config) {
-            return true;
-        }
-        if proven || config.sack {
-            self.recovery = Recovery::Open;
-        }
+        self.recovery = Recovery::Open;
         true
     }
 
@@ -197,23 +159,14 @@ impl Tcp {
         true
     }
 
-    /// Without SACK, the recovery state is kept until data after its end is acknowledged.
-    fn holds_state(&self, config: &TcpConfig) -> bool {
-        !config.sack && self.una == self.high
-    }
-
-    /// All data sent before the recovery is acknowledged. True if the recovery state is kept.
-    fn finish_recovery(&mut self, packet: &Packet, config: &TcpConfig) -> bool {
+    /// All data sent before the recovery is acknowledged.
+    fn finish_recovery(&mut self, packet: &Packet) {
         if self.may_undo(packet) {
             self.undo_reduction(false);
         } else {
             self.rack.persist = self.rack.persist.saturating_sub(1);
         }
-        if self.holds_state(config) {
-            return true;
-        }
         self.recovery = Recovery::Open;
-        false
     }
 
     fn any_resent(&self) -> bool {

@@ -49,16 +49,12 @@ impl Tcp {
         self.restart_after_idle(now, config);
         let mut count = 0;
         let most = self.packet_segments();
-        while let Some(segment) = self.queue.get(self.sent as usize) {
+        while (self.sent as usize) < self.queue.len() {
             if self.bbr.as_mut().is_some_and(|bbr| bbr.holds(now)) {
                 break;
             }
             let room = self.window.segments.saturating_sub(self.in_flight());
             if room == 0 {
-                break;
-            }
-            let is_small = segment.end - segment.seq < self.segment_bytes && !segment.is(LAST);
-            if config.nagle && is_small && self.sent > 0 && self.sent as usize + 1 == self.queue.len() {
                 break;
             }
             count += self.send_new(now, most.min(room), config, out);
@@ -75,7 +71,7 @@ impl Tcp {
     /// Sends the first unsent segments, at most `most`, in one packet. Returns their number.
     fn send_new(&mut self, now: Ns, most: u32, config: &TcpConfig, out: &mut Vec<Packet>) -> u32 {
         let index = self.sent as usize;
-        let count = if most > 1 { self.sent_together(index, most, config.nagle) } else { 1 };
+        let count = if most > 1 { self.sent_together(index, most) } else { 1 };
         for segment in self.queue.range_mut(index..index + count) {
             segment.at = now;
         }
@@ -242,7 +238,7 @@ impl Tcp {
     /// Sets the timer for a tail loss probe. False if no probe is allowed.
     pub(super) fn schedule_probe(&mut self, now: Ns, config: &TcpConfig, from_now: bool) -> bool {
         let calm = matches!(self.recovery, Recovery::Open | Recovery::Reduced);
-        if !config.sack || self.sent == 0 || !calm {
+        if self.sent == 0 || !calm {
             return false;
         }
         let mut jiffies = match self.rtt.twice_us() {
@@ -290,16 +286,16 @@ impl Tcp {
             self.close(State::TimedOut);
             return;
         }
-        self.enter_loss(now, config);
+        self.enter_loss(now);
         self.timeouts += 1;
         self.repair(0, 1, now, config, out);
         self.timeout_jiffies = (self.timeout_jiffies * 2).min(self.clock.of_us(RTO_MAX_US));
         self.set_timer(now, Timer::Retransmit, self.timeout_jiffies);
     }
 
-    fn enter_loss(&mut self, now: Ns, config: &TcpConfig) {
+    fn enter_loss(&mut self, now: Ns) {
         let new = self.recovery < Recovery::Recovery;
-        self.mark_all_lost(now, config);
+        self.mark_all_lost(now);
         if self.recovery <= Recovery::Disorder
             || self.high <= self.una
             || (self.recovery == Recovery::Loss && self.timeouts == 0)
@@ -342,10 +338,7 @@ impl Tcp {
     }
 
     /// After a timeout, marks all segments as lost except those so recent that they may still be acknowledged.
-    fn mark_all_lost(&mut self, now: Ns, config: &TcpConfig) {
-        if !config.sack {
-            self.sacked = 0;
-        }
+    fn mark_all_lost(&mut self, now: Ns) {
         for index in 0..self.sent as usize {
             let segment = &self.queue[index];
             let recent = us_between(segment.at, now) < self.rack.rtt_us;

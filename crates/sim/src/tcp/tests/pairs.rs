@@ -127,10 +127,8 @@ proptest! {
         bits_per_s in prop_oneof![Just(9600.0), 3e4..1e8],
         queue_bytes in prop_oneof![Just(None), (6_000_u64..40_000).prop_map(Some)],
         writes in prop::collection::vec((any::<bool>(), 1_u32..30_000), 1..5),
-        sack in prop::bool::weighted(0.8),
         timestamps in prop::bool::weighted(0.8),
         cubic in any::<bool>(),
-        nagle in any::<bool>(),
         super_packets in prop::sample::select(&[SuperPackets::None, SuperPackets::Cut, SuperPackets::Whole][..]),
         seed in any::<u32>(),
     ) {
@@ -147,7 +145,7 @@ proptest! {
         bearer.queue_bytes = queue_bytes;
         bearer.super_packets = super_packets;
         let congestion = if cubic { Congestion::Cubic } else { Congestion::Reno };
-        let config = TcpConfig { sack, timestamps, nagle, congestion, ..TcpConfig::default() };
+        let config = TcpConfig { timestamps, congestion, ..TcpConfig::default() };
         let mut pair = Pair::new(&bearer, config, seed.into());
         let opened = pair.run_until(|pair| pair.client.state() != State::SynSent);
         prop_assert!(opened);
