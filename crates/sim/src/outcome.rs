@@ -11,7 +11,7 @@ use crate::series::Series;
 use crate::trend::Trend;
 use serde::{Deserialize, Serialize};
 use shakedown_link::{Drop, Ns};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Why an attempt, or a client, failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -60,15 +60,8 @@ pub struct Outcome {
     pub sojourn: Histogram,
     /// The total time for which a client's jobs waited for workers.
     pub client_wait: Histogram,
-    /// Processor time of a client and of the server for it.
-    pub client_cpu: Histogram,
-    pub server_cpu: Histogram,
-    /// Energy of the client's radio, of its processor, and the sum; unknown parts are not included.
-    pub radio: Histogram,
-    pub processor: Histogram,
+    /// Energy of the client's radio and processor; unknown parts are not included.
     pub energy: Histogram,
-    /// The unknown parts of the energy.
-    pub energy_missing: BTreeSet<String>,
     /// Time to ready by class.
     pub classes: Vec<ClassOutcome>,
     pub traffic: TrafficOutcome,
@@ -319,10 +312,6 @@ impl Outcome {
             (&mut self.wait, &other.wait),
             (&mut self.sojourn, &other.sojourn),
             (&mut self.client_wait, &other.client_wait),
-            (&mut self.client_cpu, &other.client_cpu),
-            (&mut self.server_cpu, &other.server_cpu),
-            (&mut self.radio, &other.radio),
-            (&mut self.processor, &other.processor),
             (&mut self.energy, &other.energy),
         ] {
             own.merge(more);
@@ -351,7 +340,6 @@ impl Outcome {
         self.peak_in_flight = self.peak_in_flight.max(other.peak_in_flight);
         self.virtual_ns = self.virtual_ns.max(other.virtual_ns);
         self.last_ready_ns = self.last_ready_ns.max(other.last_ready_ns);
-        self.energy_missing.extend(other.energy_missing.iter().cloned());
         self.events += other.events;
         self.busy_ns += other.busy_ns;
         Ok(())

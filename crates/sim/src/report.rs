@@ -10,7 +10,7 @@ use crate::series::ClassInterval;
 use crate::steady::{Precision, margin};
 use serde::{Deserialize, Serialize};
 use shakedown_link::Ns;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// A simulation's summary. Percentiles are precise to a thousandth; means are exact.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,12 +26,7 @@ pub struct Report {
     pub queue_wait_s: Summary,
     pub server_s: Summary,
     pub client_wait_s: Summary,
-    pub client_cpu_s: Summary,
-    pub server_cpu_s: Summary,
     pub energy_j: Summary,
-    pub radio_j: Summary,
-    pub cpu_j: Summary,
-    pub energy_missing: BTreeSet<String>,
     pub utilisation: f64,
     pub offered: Option<f64>,
     pub unstable: bool,
@@ -106,7 +101,6 @@ impl Outcome {
     /// The summary of the outcome.
     #[must_use]
     pub fn report(&self) -> Report {
-        let seconds = |histogram: &Histogram| histogram.summary(1e9);
         let with_margin = |histogram: &Histogram, of: &dyn Fn(&Replication) -> Moments| {
             let all: Vec<Moments> = self.replications.iter().map(of).filter(|one| one.n > 0).collect();
             let means: Vec<f64> = all.iter().filter_map(Moments::mean_s).collect();
@@ -131,17 +125,12 @@ impl Outcome {
             attempts: self.attempts,
             attempt_failures: self.attempt_failures.clone(),
             handshake_s: with_margin(&self.ready, &|replication| replication.ready),
-            connect_s: seconds(&self.connect),
+            connect_s: self.connect.summary(1e9),
             done_s: with_margin(&self.done, &|replication| replication.done),
             queue_wait_s: with_margin(&self.wait, &|replication| replication.wait),
             server_s: with_margin(&self.sojourn, &|replication| replication.sojourn),
             client_wait_s: with_margin(&self.client_wait, &|replication| replication.client_wait),
-            client_cpu_s: seconds(&self.client_cpu),
-            server_cpu_s: seconds(&self.server_cpu),
             energy_j: self.energy.summary(1e9),
-            radio_j: self.radio.summary(1e9),
-            cpu_j: self.processor.summary(1e9),
-            energy_missing: self.energy_missing.clone(),
             utilisation,
             offered: self.offered_e9.map(|offered| offered as f64 * 1e-9),
             unstable: self.offered_e9.is_some_and(|offered| offered >= 1_000_000_000),

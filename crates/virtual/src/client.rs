@@ -51,8 +51,8 @@ pub(crate) struct Client {
     pub noted: Option<Stage>,
     /// Time that its jobs waited for a worker.
     pub waited: Ns,
-    /// Processor time of both sides, in all attempts.
-    pub cpu: [Ns; 2],
+    /// Processor time of the client, in all attempts.
+    pub computed: Ns,
     pub wire: Wire,
     /// Its cell, if it has one, and its place there.
     pub cell: Option<u32>,
@@ -120,7 +120,9 @@ impl Client {
         }
         let units = self.wire.read(now, side, &common.hosts);
         let charge = self.parties.as_mut()?[side as usize].work(now, &units);
-        self.cpu[side as usize] += charge.takes;
+        if side == Side::Client {
+            self.computed += charge.takes;
+        }
         Some(charge)
     }
 

@@ -9,7 +9,7 @@ use crate::workers::{Job, Workers};
 use shakedown_link::{Bearer, Ns, Stream};
 use shakedown_sim::access::{At, CellOf, Cells, Member};
 use shakedown_sim::arrivals::Arrivals;
-use shakedown_sim::energy::{ClientUse, missing_parts, nanojoules};
+use shakedown_sim::energy::{ClientUse, nanojoules};
 use shakedown_sim::outcome::{Cause, ClassOutcome, Mark, Outcome, Window};
 use shakedown_sim::queue::EventQueue;
 use shakedown_sim::series::{Series, Stages};
@@ -65,7 +65,6 @@ pub(crate) struct Fleet<'a, 'b> {
     /// Packets that cells refused, and packets dropped after collisions.
     refused: u64,
     collided: u64,
-    energy_missing: u8,
     /// When clients arrived, and the worker time used until then.
     window: Window,
 }
@@ -129,7 +128,6 @@ impl<'a, 'b> Fleet<'a, 'b> {
             dropped: [0; 4],
             refused: 0,
             collided: 0,
-            energy_missing: 0,
             window: Window::default(),
         };
         fleet.next_arrival = fleet.arrivals.next();
@@ -226,7 +224,7 @@ impl<'a, 'b> Fleet<'a, 'b> {
             has_job: false,
             noted: None,
             waited: Ns::ZERO,
-            cpu: [Ns::ZERO; 2],
+            computed: Ns::ZERO,
             wire,
             cell,
             member: Member::default(),
@@ -475,27 +473,16 @@ impl<'a, 'b> Fleet<'a, 'b> {
         }
         if client.counted {
             self.outcome.client_wait.record_time(client.waited);
-            self.outcome.client_cpu.record_time(client.cpu[0]);
-            self.outcome.server_cpu.record_time(client.cpu[1]);
-            let energy = ClientUse {
+            let energy_j = ClientUse {
                 elapsed: now - client.planned,
-                computing: client.cpu[0],
+                computing: client.computed,
                 active_w: self.class.handshake.client_cpu_w,
                 idle_w: self.class.handshake.client_idle_w,
                 radio: Some(client.wire.radio(client.planned, now)),
             }
-            .energy(&self.class.bearer.energy);
-            self.energy_missing |= energy.missing;
-            let parts = [energy.radio_j, energy.processor_j];
-            for (joules, histogram) in
-                parts.iter().zip([&mut self.outcome.radio, &mut self.outcome.processor])
-            {
-                if let Some(joules) = joules {
-                    histogram.record(nanojoules(*joules));
-                }
-            }
-            if parts.iter().any(Option::is_some) {
-                self.outcome.energy.record(nanojoules(parts.iter().flatten().sum()));
+            .energy_j(&self.class.bearer.energy);
+            if let Some(joules) = energy_j {
+                self.outcome.energy.record(nanojoules(joules));
             }
         }
         self.queue.clear(self.first_client + slot);
@@ -608,7 +595,6 @@ impl<'a, 'b> Fleet<'a, 'b> {
         // A server's limits are not supported here.
         outcome.count_dropped(self.dropped, self.refused, self.collided, 0);
         outcome.access = self.cells.end();
-        outcome.energy_missing = missing_parts(self.energy_missing);
         outcome.peak_in_flight = self.load.peak;
         outcome.end(replication, self.scenario, self.window, end, &|end| {
             u128::from(end.0) * u128::from(self.scenario.server.workers)

@@ -1,7 +1,6 @@
 //! Time integrals, Little's law, and the outcome of a run.
 
 use super::Fleet;
-use crate::energy::missing_parts;
 use crate::outcome::{Cause, Mark, TrafficOutcome};
 use crate::server::Server;
 use shakedown_link::Ns;
@@ -116,7 +115,6 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         };
         outcome.count_dropped(traffic.dropped, traffic.refused, traffic.collided, traffic.ignored);
         outcome.access = self.shared.cells.end();
-        outcome.energy_missing = missing_parts(self.energy_missing);
         outcome.events = self.events;
         outcome.peak_in_flight =
             if self.setup.parts == 1 { load.peak } else { outcome.series.peak_in_flight() };

@@ -2,7 +2,7 @@
 
 use super::Fleet;
 use crate::client::{Accepted, BACKOFF, NEVER};
-use crate::energy::client_energy;
+use crate::energy::{client_energy_j, nanojoules};
 use crate::outcome::Cause;
 use shakedown_link::{Direction, Ns, Stream};
 
@@ -51,13 +51,9 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         }
         if client.counted {
             self.recorders.client_wait.record_time(client.waited);
-            self.recorders.client_cpu.record_time(client.sides[0].cpu);
-            self.recorders.server_cpu.record_time(client.sides[1].cpu);
             let class = &setup.classes[usize::from(client.class)];
-            let energy = client_energy(client, class, now);
-            self.energy_missing |= energy.missing;
-            if energy.is_known() {
-                self.recorders.record_energy(&energy);
+            if let Some(joules) = client_energy_j(client, class, now) {
+                self.recorders.energy.record(nanojoules(joules));
             }
         }
         client.is_active = false;

@@ -89,8 +89,6 @@ pub(crate) struct Fleet<'a, const NETWORK: bool> {
     sojourn_ns: u128,
     /// Changes of state so far: arrivals, deliveries, timers, ends of work.
     events: u64,
-    /// The parts of the energy that are unknown for at least one client, one bit each.
-    energy_missing: u8,
     /// The first counted arrival and the last arrival, with the workers' time used until each.
     window: Window,
     now: Ns,
@@ -163,7 +161,6 @@ impl<'a, const NETWORK: bool> Fleet<'a, NETWORK> {
             flight_ns: 0,
             sojourn_ns: 0,
             events: 0,
-            energy_missing: 0,
             window: Window::default(),
             now: Ns::ZERO,
         };
