@@ -57,7 +57,7 @@ pub use replay::{Replay, ReplayError, Replayed};
 pub use report::Report;
 pub use scaling::ScalingSpec;
 pub use scenario::{
-    ArrivalSpec, Balance, ClassSpec, Discipline, Flush, Part, PrecisionSpec, RetrySpec, Scenario, ServerSpec,
+    ArrivalSpec, Balance, ClassSpec, Discipline, Part, PrecisionSpec, RetrySpec, Scenario, ServerSpec,
 };
 
 use checked::Setup;

@@ -86,17 +86,6 @@ pub enum Discipline {
     Ps,
 }
 
-/// When a side sends the messages that it has generated.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Flush {
-    /// Each flight, when its last message has been generated.
-    #[default]
-    Flight,
-    /// Each message, when it has been generated.
-    Message,
-}
-
 /// How connections are distributed over several servers. The load balancer itself takes no time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -236,9 +225,6 @@ pub struct Scenario {
     /// The TCP settings of both hosts.
     #[serde(default)]
     pub tcp: TcpConfig,
-    /// When a side sends the messages that it has generated.
-    #[serde(default)]
-    pub flush: Flush,
     /// Timeout of an attempt, until the client is ready; `None`: the transport's own timeout.
     #[serde(default)]
     pub timeout_s: Option<f64>,

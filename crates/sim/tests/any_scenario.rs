@@ -116,7 +116,7 @@ fn scenario() -> impl Strategy<Value = Value> {
     let admission = prop::option::of((-3.0..6.0_f64, 1_u32..9, refusal));
     let limits = (prop::option::of(seconds()), prop::option::of((1_u32..4, seconds(), seconds(), share())));
     let tcp = (1_u32..20, any::<[bool; 2]>(), 1_u32..2000, 0_u32..10);
-    let run = (1_u64..400, 0_u64..10, seconds(), any::<u64>(), 1_u32..3, any::<bool>());
+    let run = (1_u64..400, 0_u64..10, seconds(), any::<u64>(), 1_u32..3);
     (prop::collection::vec(class(), 1..3), arrivals(), (server, admission), limits, tcp, run).prop_map(
         |(classes, arrivals, (server, admission), limits, tcp, run)| {
             let retry = limits.1.map(|(attempts, delay_s, maximum_s, jitter)| {
@@ -138,7 +138,7 @@ fn scenario() -> impl Strategy<Value = Value> {
                 "server": {"workers": server.0, "discipline": if server.1 { "ps" } else { "fifo" },
                            "max_handshakes": server.2, "accept_queue": server.3, "admission": admission},
                 "timeout_s": limits.0.map(|s| s.max(1e-9)), "retry": retry, "series_s": run.2, "seed": run.3,
-                "replications": run.4, "flush": if run.5 { "flight" } else { "message" },
+                "replications": run.4,
                 "tcp": {"initial_window": tcp.0, "timestamps": tcp.1[0],
                         "congestion": if tcp.1[1] { "cubic" } else { "reno" }, "hz": tcp.2, "syn_retries": tcp.3,
                         "synack_retries": tcp.3, "retries": tcp.3},

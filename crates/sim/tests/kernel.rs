@@ -7,7 +7,7 @@ mod common;
 use common::{bearer, class, handshake, message, run, scenario};
 use serde::Deserialize;
 use shakedown_sim::histogram::Histogram;
-use shakedown_sim::{ArrivalSpec, Flush, Outcome, Sender, TransportKind};
+use shakedown_sim::{ArrivalSpec, Outcome, Sender, TransportKind};
 
 #[derive(Deserialize)]
 struct Measured {
@@ -42,10 +42,12 @@ const CLIENTS: u64 = 40_000;
 
 fn simulated(row: &Row) -> Outcome {
     let mut messages = vec![message(Sender::Client, "ClientHello", row.client_bytes[0], 1, 1)];
-    for (bytes, unit) in row.server_writes_bytes.iter().zip(1..) {
-        messages.push(message(Sender::Server, "Finished", *bytes, 2, unit));
+    // Each write is a flight of its own, so that it is sent separately.
+    for (bytes, flight) in row.server_writes_bytes.iter().zip(2..) {
+        messages.push(message(Sender::Server, "Finished", *bytes, flight, 1));
     }
-    messages.push(message(Sender::Client, "Finished", row.client_bytes[1], 3, 2));
+    let last_flight = 2 + row.server_writes_bytes.len() as u32;
+    messages.push(message(Sender::Client, "Finished", row.client_bytes[1], last_flight, 2));
     let path = bearer(&format!(
         r#"{{"up_bits_per_s": {rate}, "down_bits_per_s": {rate}, "traversal_s": {}, "loss": {}}}"#,
         row.round_trip_s / 2.0,
@@ -53,11 +55,7 @@ fn simulated(row: &Row) -> Outcome {
         rate = row.rate_bits_per_s,
     ));
     let arrivals = ArrivalSpec::Poisson { per_s: 10.0 };
-    let mut scenario =
-        scenario(vec![class(handshake(TransportKind::Stream, messages), path)], CLIENTS, arrivals);
-    // Each write is sent separately.
-    scenario.flush = Flush::Message;
-    run(scenario)
+    run(scenario(vec![class(handshake(TransportKind::Stream, messages), path)], CLIENTS, arrivals))
 }
 
 /// Time that the loaded machine of the measurement adds to each handshake, if a row does not show it.

@@ -55,7 +55,6 @@ fn replay(handshake: &HandshakeSpec, bearer: &BearerSpec, seed: u64) -> Replayed
         handshake: handshake.clone(),
         bearer: bearer.clone(),
         tcp: TcpConfig::default(),
-        flush: Default::default(),
         seed,
         coarse: false,
     };
@@ -221,7 +220,6 @@ fn coarse_replay_is_close_with_a_fifth_of_the_handshakes() {
         handshake: tls13(3000),
         bearer: path(100e3, 100.0, varying),
         tcp: TcpConfig::default(),
-        flush: Default::default(),
         seed: 1,
         coarse: false,
     };
@@ -241,7 +239,6 @@ fn invalid_replay_is_refused_by_key() {
         handshake: tls13(1000),
         bearer: path(10e6, 35.0, ""),
         tcp: TcpConfig { hz: 0, ..TcpConfig::default() },
-        flush: Default::default(),
         seed: 1,
         coarse: false,
     };

@@ -32,7 +32,7 @@ mod workers;
 
 pub use error::VirtualError;
 
-use shakedown_sim::{ClassSpec, Discipline, Flush, Outcome, Scenario, Simulation};
+use shakedown_sim::{ClassSpec, Discipline, Outcome, Scenario, Simulation};
 use shakedown_trace::Endpoint;
 use std::ops::ControlFlow;
 
@@ -55,8 +55,7 @@ pub struct EndpointSimulation {
 }
 
 impl EndpointSimulation {
-    /// Checks a scenario. It must have one class of clients, a first-come, first-served server without limits, and
-    /// endpoints that flush flights.
+    /// Checks a scenario. It must have one class of clients and a first-come, first-served server without limits.
     ///
     /// # Errors
     /// [`VirtualError::Scenario`] for an invalid scenario, [`VirtualError::Unsupported`] for one that needs a replay.
@@ -84,9 +83,6 @@ impl EndpointSimulation {
         }
         if scenario.records.is_some() {
             return unsupported("records", "none");
-        }
-        if scenario.flush != Flush::Flight {
-            return unsupported("flush", "flight");
         }
         Ok(Self { simulation })
     }

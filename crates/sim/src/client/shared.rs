@@ -3,7 +3,6 @@
 use super::{InFlight, Transport};
 use crate::access::Cells;
 use crate::checked::Class;
-use crate::scenario::Flush;
 use crate::tcp::{Jiffies, Packet, Tcp, TcpConfig};
 use shakedown_link::{Bearer, Direction, Path};
 use std::collections::VecDeque;
@@ -27,7 +26,6 @@ pub(crate) struct Traffic {
 pub(crate) struct Shared<'a> {
     pub seed: u64,
     pub tcp: &'a TcpConfig,
-    pub flush: Flush,
     pub server_clock: Jiffies,
     pub classes: &'a [Class],
     pub cells: Cells<InFlight>,

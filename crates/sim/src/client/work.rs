@@ -2,7 +2,6 @@
 
 use super::{Accepted, Body, Client, Handed, Shared, Transport, side};
 use crate::handshake::{Step, records, written};
-use crate::scenario::Flush;
 use shakedown_link::{Direction, Ns};
 
 impl Client<'_> {
@@ -80,7 +79,7 @@ impl Client<'_> {
                 None => self.sides[own].time(step, plan, shared.seed, self.number, direction),
             };
             at += 1;
-            let sends = step.from == direction && (step.ends_flight || shared.flush == Flush::Message);
+            let sends = step.from == direction && step.ends_flight;
             let is_ready = direction == Direction::Up && at == plan.ready_after;
             if sends || is_ready {
                 break;

@@ -131,7 +131,6 @@ impl<'a, const NETWORK: bool> Fleet<'a, NETWORK> {
             shared: Shared {
                 seed,
                 tcp: &scenario.tcp,
-                flush: scenario.flush,
                 server_clock: Jiffies::drawn(scenario.tcp.hz, Stream::of(seed, u64::MAX, CLOCK)),
                 classes: &setup.classes,
                 cells,
@@ -295,12 +294,11 @@ mod tests {
                    "max_handshakes": handshakes, "accept_queue": queue})
         });
         let timeout = prop::option::of(prop::sample::select(&[0.25, 0.5, 1.0, 5.0][..]));
-        let flush = prop::sample::select(&["flight", "message"][..]);
         let classes = ((handshake(), handshake()), handshake(), 0.0..=1.0_f64);
         let records = prop::option::of((0.1..2.0_f64, 1_u32..5));
         let run = (server, records, 0_u64..1000);
-        (classes, arrivals, (retry, timeout, flush), run).prop_map(
-            |(((full, resumed), other, resumption), arrivals, (retry, timeout, flush), (server, records, seed))| {
+        (classes, arrivals, (retry, timeout), run).prop_map(
+            |(((full, resumed), other, resumption), arrivals, (retry, timeout), (server, records, seed))| {
                 let records = records.map(|(s, count)| json!({"interval_s": s, "count": count}));
                 let bearer = json!({"up_bits_per_s": null, "down_bits_per_s": null, "traversal_s": 0.0});
                 json!({"classes": [
@@ -309,7 +307,7 @@ mod tests {
                            {"handshake": other, "bearer": bearer}],
                        "records": records,
                        "clients": 60, "warmup_clients": 5, "arrivals": arrivals, "retry": retry, "timeout_s": timeout,
-                       "flush": flush, "server": server, "series_s": 0.5, "seed": seed})
+                       "server": server, "series_s": 0.5, "seed": seed})
             },
         )
     }

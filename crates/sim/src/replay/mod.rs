@@ -12,7 +12,7 @@ mod sample;
 use crate::checked::{check_tcp, class};
 use crate::error::ScenarioError;
 use crate::handshake::HandshakeSpec;
-use crate::scenario::{ClassSpec, Flush};
+use crate::scenario::ClassSpec;
 use crate::tcp::TcpConfig;
 use run::{HandshakeResult, Replayer};
 pub use sample::Times;
@@ -31,9 +31,6 @@ pub struct Replay {
     /// The TCP settings of both hosts.
     #[serde(default)]
     pub tcp: TcpConfig,
-    /// When a side sends the messages that it has generated.
-    #[serde(default)]
-    pub flush: Flush,
     /// The seed.
     pub seed: u64,
     /// A first answer: with a fortieth of the maximum work, and a twentieth of the minimum number of handshakes.
@@ -105,7 +102,7 @@ impl Replay {
             record_work_s: 0.0,
         };
         let class = class(0, &spec, None, &self.tcp)?;
-        let mut replayer = Replayer::new(&class, &self.tcp, self.flush, self.seed);
+        let mut replayer = Replayer::new(&class, &self.tcp, self.seed);
         let clear = class.bearer.without_loss();
         let first = replayer.run(&clear, FIRST[2])?;
         let varies = first.had_timer || !class.bearer.is_constant() || !class.full.is_constant();

@@ -5,7 +5,6 @@ use crate::access::Cells;
 use crate::checked::Class;
 use crate::client::{Accepted, CLOCK, Client, InFlight, NEVER, Shared, Spare, Traffic};
 use crate::outcome::Cause;
-use crate::scenario::Flush;
 use crate::server::Admits;
 use crate::tcp::{Jiffies, TcpConfig};
 use shakedown_link::{Bearer, Direction, Ns, Stream};
@@ -38,12 +37,11 @@ pub(super) struct Replayer<'a> {
 }
 
 impl<'a> Replayer<'a> {
-    pub fn new(class: &'a Class, tcp: &'a TcpConfig, flush: Flush, seed: u64) -> Self {
+    pub fn new(class: &'a Class, tcp: &'a TcpConfig, seed: u64) -> Self {
         let clock = Jiffies::new(tcp.hz, Ns::ZERO);
         let shared = Shared {
             seed,
             tcp,
-            flush,
             server_clock: clock,
             classes: std::slice::from_ref(class),
             cells: Cells::new(&[], seed),

@@ -99,7 +99,6 @@ pub fn scenario(classes: Vec<ClassSpec>, clients: u64, arrivals: ArrivalSpec) ->
         arrivals,
         server: ServerSpec { workers: 1, ..ServerSpec::default() },
         tcp: Default::default(),
-        flush: Default::default(),
         timeout_s: None,
         retry: None,
         warmup_clients: 0,

@@ -113,7 +113,6 @@ pub fn scenario(handshake: HandshakeSpec, bearer: BearerSpec, clients: u64) -> S
         arrivals: ArrivalSpec::Deterministic { per_s: 0.01 },
         server: ServerSpec::default(),
         tcp: Default::default(),
-        flush: Default::default(),
         timeout_s: None,
         retry: None,
         warmup_clients: 0,

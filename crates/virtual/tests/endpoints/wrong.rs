@@ -1,7 +1,7 @@
 //! Mismatched endpoints and scenarios are rejected with a one-line error.
 
 use super::common::{openssl, path, run, scenario, wtls};
-use shakedown_sim::{Discipline, Flush, Scenario, Sender};
+use shakedown_sim::{Discipline, Scenario, Sender};
 
 #[test]
 fn handshakes_that_differ_from_the_scenario_are_reported() {
@@ -30,7 +30,6 @@ fn handshakes_that_differ_from_the_scenario_are_reported() {
         ("server.max_handshakes and server.accept_queue: not", |scenario| {
             scenario.server.max_handshakes = Some(3);
         }),
-        ("flush: not with endpoints", |scenario| scenario.flush = Flush::Message),
         ("classes: not with endpoints", |scenario| scenario.classes.push(scenario.classes[0].clone())),
         ("server.workers is 0", |scenario| scenario.server.workers = 0),
     ] {
