@@ -45,7 +45,7 @@ def simulate(*arguments: Any, **changes: Any) -> str:
     ("changes", "message"),
     [
         ({"clients": 0}, "clients is 0; accepted: 1 to 10^12"),
-        ({"clients": None}, "clients and duration_s are both missing; accepted: one of them, or both"),
+        ({"clients": None}, "clients is missing; accepted: a number, or arrivals at times or on a curve"),
         ({"classes": []}, "there are no classes; accepted: at least one"),
         ({"arrivals": {"kind": "poisson", "per_s": 0.0}}, "arrivals.per_s is 0; accepted: above 0"),
         ({"arrivals": {"kind": "tide"}}, "unknown variant `tide`"),

@@ -30,8 +30,7 @@ impl<'a> Arrivals<'a> {
     /// The arrivals of a scenario, with random numbers from `stream`.
     #[must_use]
     pub fn new(scenario: &'a Scenario, stream: Stream) -> Self {
-        let until = scenario.duration_s.map_or(Ns::MAX, Ns::from_secs_f64);
-        Self::of(&scenario.arrivals, scenario.client_limit(), until, stream)
+        Self::of(&scenario.arrivals, scenario.client_limit(), Ns::MAX, stream)
     }
 
     /// The arrivals of a process: at most N clients, up to a time.

@@ -303,15 +303,7 @@ fn check_curve(points: &[(f64, f64)]) -> Result<(), ScenarioError> {
 }
 
 fn check_arrivals(scenario: &Scenario) -> Result<(), ScenarioError> {
-    if let Some(s) = scenario.duration_s {
-        check("duration_s", s, "above 0, at most 1e9", s > 0.0 && s <= MAX_SECONDS)?;
-        match &scenario.arrivals {
-            ArrivalSpec::Storm { .. } => return Err(ScenarioError::Duration(s, "a storm")),
-            ArrivalSpec::Times { .. } => return Err(ScenarioError::Duration(s, "times")),
-            ArrivalSpec::Curve { .. } => return Err(ScenarioError::Duration(s, "a curve")),
-            _ => {}
-        }
-    } else if scenario.clients.is_none()
+    if scenario.clients.is_none()
         && !matches!(scenario.arrivals, ArrivalSpec::Times { .. } | ArrivalSpec::Curve { .. })
     {
         return Err(ScenarioError::Endless);

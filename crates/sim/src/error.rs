@@ -8,10 +8,8 @@ use shakedown_link::BearerError;
 pub enum ScenarioError {
     #[error("{key} is {value}; accepted: {accepted}")]
     Value { key: &'static str, value: f64, accepted: &'static str },
-    #[error("clients and duration_s are both missing; accepted: one of them, or both")]
+    #[error("clients is missing; accepted: a number, or arrivals at times or on a curve")]
     Endless,
-    #[error("duration_s is {0} and arrivals are {1}; accepted with poisson, deterministic and bursts")]
-    Duration(f64, &'static str),
     #[error("precision is {0} and arrivals have no rate; accepted with poisson, deterministic and bursts")]
     Precision(f64),
     #[error("there are no classes; accepted: at least one")]

@@ -211,12 +211,9 @@ pub struct ClassSpec {
 pub struct Scenario {
     /// Kinds of clients.
     pub classes: Vec<ClassSpec>,
-    /// The number of clients; `None`: all that arrive in `duration_s`, or one for each of the given times.
+    /// The number of clients; `None`: all that arrive on a curve, or one for each of the given times.
     #[serde(default)]
     pub clients: Option<u64>,
-    /// The duration of arrivals; `None`: until all clients have arrived.
-    #[serde(default)]
-    pub duration_s: Option<f64>,
     /// When they arrive.
     pub arrivals: ArrivalSpec,
     /// The server.
@@ -312,13 +309,12 @@ impl Scenario {
         admission.unwrap_or(f64::INFINITY)
     }
 
-    /// The number of clients of a replication; an estimate if only a duration is given.
+    /// The number of clients of a replication; an estimate for a curve.
     #[must_use]
     pub fn expected_clients(&self) -> u64 {
         let limit = self.client_limit();
-        match (self.duration_s, self.arrivals.rate_per_s(), &self.arrivals) {
-            (Some(s), Some(per_s), _) => limit.min((s * per_s) as u64),
-            (_, _, ArrivalSpec::Curve { points }) => limit.min(Self::mean_clients(points) as u64),
+        match &self.arrivals {
+            ArrivalSpec::Curve { points } => limit.min(Self::mean_clients(points) as u64),
             _ => limit,
         }
     }

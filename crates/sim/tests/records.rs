@@ -212,7 +212,7 @@ fn refused_clients_send_no_records() {
 #[test]
 fn few_of_very_many_clients_are_admitted() {
     let mut fleet = steady(ArrivalSpec::Poisson { per_s: 1e9 }, 1.0);
-    (fleet.clients, fleet.warmup_clients, fleet.duration_s) = (Some(100), 0, None);
+    (fleet.clients, fleet.warmup_clients) = (Some(100), 0);
     fleet.server.admission = Some(AdmissionSpec { per_s: 0.001, burst: 1, refusal: Refusal::Silence });
     fleet.classes[0].handshake = answered();
     fleet.timeout_s = Some(1.0);

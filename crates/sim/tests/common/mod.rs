@@ -95,7 +95,6 @@ pub fn scenario(classes: Vec<ClassSpec>, clients: u64, arrivals: ArrivalSpec) ->
     Scenario {
         classes,
         clients: Some(clients),
-        duration_s: None,
         arrivals,
         server: ServerSpec { workers: 1, ..ServerSpec::default() },
         tcp: Default::default(),

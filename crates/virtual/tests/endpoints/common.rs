@@ -108,7 +108,6 @@ pub fn scenario(handshake: HandshakeSpec, bearer: BearerSpec, clients: u64) -> S
             record_work_s: 0.0,
         }],
         clients: Some(clients),
-        duration_s: None,
         // So rarely that no client waits for another.
         arrivals: ArrivalSpec::Deterministic { per_s: 0.01 },
         server: ServerSpec::default(),
