@@ -200,6 +200,8 @@ fn check_numbers(scenario: &Scenario) -> Result<(), ScenarioError> {
     }
     let warmup = scenario.warmup_clients;
     check("warmup_clients", warmup as f64, "fewer than clients", warmup < scenario.client_limit())?;
+    let (cooldown, left) = (scenario.cooldown_clients, scenario.client_limit() - warmup);
+    check("cooldown_clients", cooldown as f64, "fewer than clients after the warm-up", cooldown < left)?;
     let replications = f64::from(scenario.replications);
     let accepted = "1 to 1000000";
     check("replications", replications, accepted, (1..=1_000_000).contains(&scenario.replications))?;

@@ -40,9 +40,10 @@ pub struct Outcome {
     /// The parts of an incomplete replication that are in this outcome.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Part>,
-    /// Clients that arrived, and the part of them that is counted (after the warm-up).
+    /// Clients that arrived; the part of them that is counted; and those that arrived later, in the cool-down.
     pub arrived: u64,
     pub counted: u64,
+    pub cooldown: u64,
     /// Counted clients that became ready, and that failed by cause.
     pub completed: u64,
     pub failed: BTreeMap<Cause, u64>,
@@ -113,14 +114,17 @@ pub struct Steady {
     pub memory_clients: u64,
     /// Number of clients that each replication must count to meet the precision.
     pub least_counted: u64,
+    /// Clients that arrive in 10⁹ s.
+    pub rate_e9: u64,
 }
 
 impl Steady {
     /// Creates the value for a scenario; `None` without a required precision or without a steady state.
-    pub(crate) fn of(precision: Option<PrecisionSpec>, memory_clients: Option<u64>) -> Option<Self> {
-        let PrecisionSpec { relative, least_counted, .. } = precision?;
+    pub(crate) fn of(scenario: &Scenario, memory_clients: Option<u64>) -> Option<Self> {
+        let PrecisionSpec { relative, least_counted, .. } = scenario.precision?;
         let asked_e9 = (relative * 1e9 + 0.5) as u64;
-        Some(Self { asked_e9, memory_clients: memory_clients?, least_counted })
+        let rate_e9 = (scenario.arrivals.first_per_s() * 1e9 + 0.5) as u64;
+        Some(Self { asked_e9, memory_clients: memory_clients?, least_counted, rate_e9 })
     }
 }
 
@@ -301,6 +305,7 @@ impl Outcome {
         self.trend.merge(&other.trend);
         self.arrived += other.arrived;
         self.counted += other.counted;
+        self.cooldown += other.cooldown;
         self.completed += other.completed;
         self.attempts += other.attempts;
         add(&mut self.failed, &other.failed);

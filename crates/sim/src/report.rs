@@ -46,6 +46,7 @@ pub struct Report {
     pub series: Vec<IntervalReport>,
     pub replications: usize,
     pub warmup_clients: u64,
+    pub cooldown_clients: u64,
     pub precision: Option<Precision>,
     pub seed: u64,
 }
@@ -166,7 +167,8 @@ impl Outcome {
             series_s: self.series.width.as_secs_f64(),
             series: (0..self.series.length()).map(|number| self.interval(number)).collect(),
             replications: self.replications.len(),
-            warmup_clients: self.arrived - self.counted,
+            warmup_clients: self.arrived - self.counted - self.cooldown,
+            cooldown_clients: self.cooldown,
             precision: self.steady.map(|steady| steady.precision(self)),
             seed: self.seed,
         }

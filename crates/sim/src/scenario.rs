@@ -9,6 +9,7 @@ use crate::scaling::ScalingSpec;
 use crate::tcp::TcpConfig;
 use serde::{Deserialize, Serialize};
 use shakedown_link::BearerSpec;
+use std::ops::Range;
 
 /// When clients arrive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -231,6 +232,9 @@ pub struct Scenario {
     /// The first clients, which load the server but are not counted, so that the counted clients find a steady state.
     #[serde(default)]
     pub warmup_clients: u64,
+    /// The last clients, which are not counted either: they load the server until the counted clients are done.
+    #[serde(default)]
+    pub cooldown_clients: u64,
     /// Records that clients send after their handshakes; `None`: none.
     #[serde(default)]
     pub records: Option<RecordsSpec>,
@@ -261,6 +265,12 @@ impl Scenario {
             ArrivalSpec::Times { at_s } => at_s.len() as u64,
             _ => MAX_CLIENTS,
         })
+    }
+
+    /// The numbers of the counted clients, in the order of arrival.
+    #[must_use]
+    pub fn counted(&self) -> Range<u64> {
+        self.warmup_clients..self.client_limit() - self.cooldown_clients
     }
 
     /// Part `number` of each replication, which is divided into `of` parts.

@@ -1,7 +1,9 @@
 //! Steady loads: how long a run has to be, and how well its figures are known.
 //!
-//! Replications begin with an empty server, so the clients of a warm-up are not counted. Intervals come from the spread
-//! over replications (Student's t), which are independent. Warm-up and intervals are valid if a replication is long
+//! Replications begin with an empty server, so the clients of a warm-up are not counted. A client loads the server only
+//! after its messages have crossed the network. The warm-up therefore lasts at least as long as a handshake, and after
+//! the counted clients others arrive for the same time (the *cool-down*). Intervals come from the spread over
+//! replications (Student's t), which are independent. Warm-up and intervals are valid if a replication is long
 //! compared with the relaxation time of the queue. Near saturation this time is 4ρ / (1 - ρ)² services (J. Abate, W.
 //! Whitt, "Transient behavior of regulated Brownian motion, I", 1987). The [`Trend`](crate::trend::Trend) of the data,
 //! averaged over the replications, also shows whether the warm-up was long enough.
@@ -24,6 +26,10 @@ const SMALL_WAIT: f64 = 0.01;
 /// Maximum change of the mean if the warm-up that the data require replaced the present one, as a share of the
 /// precision.
 const MAX_SHIFT: f64 = 0.25;
+/// The share of clients whose handshakes must not be longer than the warm-up and the cool-down, and the share for which
+/// the next run is planned.
+const MOST_IN_TRANSIT: f64 = 0.95;
+const PLANNED_IN_TRANSIT: f64 = 0.99;
 /// Limits of the factor by which the next run is longer. The upper limit is smaller if the previous run was too short
 /// for a reliable width of the interval.
 const MIN_GROWTH: f64 = 1.25;
@@ -72,6 +78,18 @@ impl Steady {
         })
     }
 
+    /// Number of clients that arrive while one of them performs its handshake; a share `upto` of the clients is faster.
+    fn transit(&self, outcome: &Outcome, upto: f64) -> u64 {
+        let done_s = outcome.done.quantile(upto).unwrap_or(0.0) * 1e-9;
+        libm::ceil(done_s * self.rate_e9 as f64 * 1e-9) as u64
+    }
+
+    /// With at most this number of clients in transit, the lower load at the start and the end of a replication affects
+    /// the means of `counted` clients too little to matter.
+    fn negligible(&self, counted: u64) -> u64 {
+        (MAX_SHIFT * self.asked_e9 as f64 * 1e-9 * counted as f64) as u64
+    }
+
     /// By theory: number of clients that each replication must count, so that the mean wait has the required precision.
     ///
     /// The average of regulated Brownian motion over m relaxation times has the standard deviation 1 / √m, as a share
@@ -99,14 +117,18 @@ impl Steady {
             }
         }
         let replications = outcome.replications.len().max(1) as u64;
-        let warmup = (outcome.arrived - outcome.counted) / replications;
+        let cooldown = outcome.cooldown / replications;
+        let warmup = (outcome.arrived - outcome.counted) / replications - cooldown;
         let counted = outcome.counted / replications;
+        let transit = self.transit(outcome, MOST_IN_TRANSIT);
+        let is_loaded = transit <= warmup.min(cooldown).max(self.negligible(counted));
         let is_long_enough = counted >= self.least_counted.max(self.by_theory(outcome));
-        let is_settled =
-            self.memory(outcome).is_some_and(|memory| {
+        let is_settled = is_loaded
+            && self.memory(outcome).is_some_and(|memory| {
                 warmup >= WARMUP_MEMORIES.saturating_mul(memory)
                     && counted >= COUNTED_MEMORIES.saturating_mul(memory)
-            }) && outcome.trend.cut(warmup).is_none_or(|cut| cut.shift.abs() <= MAX_SHIFT * asked);
+            })
+            && outcome.trend.cut(warmup).is_none_or(|cut| cut.shift.abs() <= MAX_SHIFT * asked);
         let reached = widest.as_ref().map(|(most, _)| *most);
         Precision {
             asked,
@@ -181,8 +203,9 @@ impl Simulation {
         let left = precision.max_events.saturating_sub(spent);
         let length = longer(&self.scenario, found, &found.steady?, left)?;
         let mut next = self.scenario.clone();
-        next.clients = Some(length.counted + length.warmup);
+        next.clients = Some(length.warmup + length.counted + length.cooldown);
         next.warmup_clients = length.warmup;
+        next.cooldown_clients = length.cooldown;
         next.precision = Some(PrecisionSpec { least_counted: length.least_counted, ..precision });
         // New replication numbers give new random numbers, so that the run is independent of the previous one.
         next.first_replication += next.replications;
@@ -194,6 +217,7 @@ impl Simulation {
 struct Length {
     counted: u64,
     warmup: u64,
+    cooldown: u64,
     /// Number of counted clients that the required precision needs.
     least_counted: u64,
 }
@@ -206,25 +230,29 @@ fn longer(scenario: &Scenario, found: &Outcome, steady: &Steady, left: u64) -> O
     if precision.is_met || precision.reached.is_none() {
         return None;
     }
-    let warmup_now = scenario.warmup_clients;
-    let counted_now = (clients - warmup_now) as f64;
+    let (warmup_now, cooldown_now) = (scenario.warmup_clients, scenario.cooldown_clients);
+    let counted_now = (clients - warmup_now - cooldown_now) as f64;
     let off = precision.reached.map_or(1.0, |reached| reached / precision.asked);
     let most = if precision.is_settled { MAX_GROWTH } else { MAX_GROWTH_UNSETTLED };
     let wanted = counted_now * (off * off * RESERVE).clamp(1.0, most);
     let counted = (wanted as u64).max(COUNTED_MEMORIES.saturating_mul(memory)).max(steady.by_theory(found));
     let by_data = found.trend.cut(warmup_now).map_or(0, |cut| cut.clients);
-    let warmup = warmup_now.max(WARMUP_MEMORIES.saturating_mul(memory)).max(by_data);
+    let transit = steady.transit(found, PLANNED_IN_TRANSIT);
+    let warmup = warmup_now.max(WARMUP_MEMORIES.saturating_mul(memory)).max(by_data).max(transit);
+    let cooldown =
+        if transit > steady.negligible(counted) { transit.max(cooldown_now) } else { cooldown_now };
     let events_each = (found.events / found.arrived.max(1)).max(1);
     let affordable = left / events_each / u64::from(scenario.replications);
     let least = (clients as f64 * MIN_GROWTH) as u64;
-    let wanted_clients = counted.saturating_add(warmup).max(least);
-    let least_counted = wanted_clients - warmup;
+    let wanted_clients = counted.saturating_add(warmup).saturating_add(cooldown).max(least);
+    let least_counted = wanted_clients - warmup - cooldown;
     if affordable >= wanted_clients {
-        return Some(Length { counted: least_counted, warmup, least_counted });
+        return Some(Length { counted: least_counted, warmup, cooldown, least_counted });
     }
     // The last run, with the remaining events.
-    let warmup = warmup.min(affordable / 5);
-    let length = Length { counted: affordable - warmup, warmup, least_counted };
+    let cooldown = cooldown.min(affordable / 3);
+    let warmup = warmup.min((affordable / 5).max(cooldown));
+    let length = Length { counted: affordable - warmup - cooldown, warmup, cooldown, least_counted };
     (affordable >= least && warmup >= warmup_now).then_some(length)
 }
 

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{class, constant, handshake, instant, message, scenario, service};
+use common::{bearer, class, constant, handshake, instant, message, scenario, service};
 use shakedown_link::DistributionSpec;
 use shakedown_sim::access::CellSpec;
 use shakedown_sim::access::outcome::Directions;
@@ -129,6 +129,25 @@ fn a_run_without_a_warm_up_is_repeated_with_five_relaxation_times() {
     assert!(precision.is_met, "{precision:?}");
     // Five relaxation times of the queue, of 4ρ² / (1 - ρ)² clients each.
     assert!(outcome.arrived - outcome.counted >= 10 * 1620, "{}", outcome.arrived - outcome.counted);
+}
+
+/// In the first run, the last 500 clients of each replication reach the server after the last arrival.
+#[test]
+fn run_over_a_slow_network_is_counted_after_clients_have_reached_the_server() {
+    let far = bearer(r#"{"up_bits_per_s": null, "down_bits_per_s": null, "traversal_s": 10.0}"#);
+    let slow = |max_events| {
+        let loose = PrecisionSpec { relative: 0.2, max_events, least_counted: 0 };
+        let classes = vec![class(service(constant(SERVICE_S)), far.clone())];
+        on(1, Scenario { classes, ..queue(constant(SERVICE_S), 0.5, loose) })
+    };
+    let first = slow(0).report();
+    assert!(first.utilisation < 0.4, "{}", first.utilisation);
+    assert!(!first.precision.expect("asked for").is_settled);
+    let report = slow(FIVE.max_events).report();
+    let precision = report.precision.expect("asked for");
+    assert!(precision.is_met, "{precision:?}");
+    assert!((report.utilisation / 0.5 - 1.0).abs() < 0.03, "{}", report.utilisation);
+    assert!(report.cooldown_clients >= 10 * 500, "{}", report.cooldown_clients);
 }
 
 #[test]

@@ -190,14 +190,19 @@ impl<'a, 'b> Fleet<'a, 'b> {
     fn admit(&mut self, now: Ns) -> Result<(), VirtualError> {
         let number = self.arrived;
         self.arrived += 1;
-        let counted = number >= self.scenario.warmup_clients;
+        let counted = self.scenario.counted();
+        let (is_late, counted) = (number >= counted.end, counted.contains(&number));
         if counted {
             let mark = self.mark(now);
             self.window.first.get_or_insert(mark);
             self.outcome.counted += 1;
             self.outcome.classes[0].counted += 1;
         }
-        self.window.last = self.mark(now);
+        if is_late {
+            self.outcome.cooldown += 1;
+        } else {
+            self.window.last = self.mark(now);
+        }
         self.outcome.arrived += 1;
         self.load.in_flight += 1;
         self.load.peak = self.load.peak.max(self.load.in_flight);

@@ -325,12 +325,17 @@ class Counted(Object, frozen=True, kw_only=True):
     tcp: HostTcp | None = None
     replications: Count
     warmup_clients: Count
+    cooldown_clients: Count
     precision: Precision | None = None
     servers: Count = 1
     balance: Literal["round-robin", "least-connections", "hash", "cell"] = "round-robin"
     seed: Count
     series_s: Number | UnsetType = UNSET
     series: tuple[Interval, ...] | UnsetType = UNSET
+
+    def uncounted(self) -> int:
+        """The number of clients in the warm-ups and cool-downs of all replications."""
+        return (self.warmup_clients + self.cooldown_clients) * self.replications
 
 
 class Simulated(Counted, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ from typing import Any
 from shakedown.errors import InputError
 from shakedown.native import virtual_time
 from shakedown.simulation.fleet import Settled
-from shakedown.simulation.spec import Client, mean_work_s
+from shakedown.simulation.spec import Client, mean_work_s, uncounted
 
 REPLAYED_BYTES = 3_000
 """Memory of an active client, measured and rounded down, so that no possible simulation is refused."""
@@ -67,7 +67,7 @@ def check_room(
 
 def at_once(clients: Sequence[Client], settled: Settled, workers: int) -> float:
     """The approximate maximum of active clients of a replication."""
-    each = settled.clients / settled.replications + settled.warmup
+    each = settled.clients / settled.replications + sum(uncounted(clients, settled))
     arrivals = settled.arrivals
     span_s = each / arrivals.rate_per_s if arrivals.rate_per_s is not None else arrivals.span_s
     rate = each / span_s if span_s > 0.0 else math.inf
@@ -101,7 +101,7 @@ def records_waiting(clients: Sequence[Client], settled: Settled, workers: int) -
         return 0.0
     let_in = _let_in(settled, rate_per_s)
     offered = let_in * mean_work_s(clients, settled) / (workers * _most_servers(settled))
-    span_s = (settled.clients / settled.replications + settled.warmup) / rate_per_s
+    span_s = (settled.clients / settled.replications + sum(uncounted(clients, settled))) / rate_per_s
     return let_in * records.count * span_s * max(0.0, 1.0 - 1.0 / offered) if offered > 0.0 else 0.0
 
 

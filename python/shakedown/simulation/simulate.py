@@ -309,6 +309,7 @@ def figures(
         "tcp": clients[0].full.bearer.tcp if not all(one.full.trace.datagrams for one in clients) else None,
         "replications": report["replications"],
         "warmup_clients": report["warmup_clients"] // report["replications"],
+        "cooldown_clients": report["cooldown_clients"] // report["replications"],
         "precision": report["precision"],
         "seed": seed,
     }

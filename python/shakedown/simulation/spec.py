@@ -16,6 +16,16 @@ from shakedown.schema.base import SIDES, Side, builtins
 from shakedown.schema.profiles import Cell, RandomAccess
 from shakedown.simulation.fleet import SERIES_INTERVALS, Settled
 
+NEGLIGIBLE = 0.25
+"""With at most this share of the required precision of a replication's clients in transit, their lower load at
+its start and end is negligible.
+"""
+
+MAX_IN_TRANSIT = 250_000
+"""Limit of the clients of all warm-ups, and of all cool-downs: they take about five seconds to simulate. If more
+are needed, the next run has them, or the figures are marked.
+"""
+
 
 @dataclass(frozen=True)
 class Client:
@@ -74,9 +84,10 @@ def simulation_spec(
     """The core's scenario."""
     fleet = settled.fleet
     each = settled.clients // settled.replications
+    warmup, cooldown = uncounted(clients, settled)
     return {
         "classes": [_class(one, settled) for one in clients],
-        "clients": None if settled.arrivals.kind == "curve" else each + settled.warmup,
+        "clients": None if settled.arrivals.kind == "curve" else warmup + each + cooldown,
         "arrivals": settled.arrivals.spec(),
         "server": {
             "servers": fleet.servers,
@@ -91,7 +102,8 @@ def simulation_spec(
         "tcp": _tcp(clients),
         "timeout_s": settled.timeout_s,
         "retry": settled.retry,
-        "warmup_clients": settled.warmup,
+        "warmup_clients": warmup,
+        "cooldown_clients": cooldown,
         "records": None if settled.records is None else settled.records.spec(),
         "precision": (
             None
@@ -102,6 +114,23 @@ def simulation_spec(
         "seed": seed,
         "replications": settled.replications,
     }
+
+
+def uncounted(clients: Sequence[Client], settled: Settled) -> tuple[int, int]:
+    """The number of clients in the warm-up and in the cool-down of a replication.
+
+    A client loads the server only after its messages have crossed the network. The warm-up therefore lasts at
+    least as long as a handshake without a queue (99th percentile). In the cool-down further clients arrive for
+    the same time, while the last counted ones perform their handshakes.
+    """
+    rate_per_s = settled.arrivals.rate_per_s
+    if settled.precision is None or rate_per_s is None:
+        return settled.warmup, 0
+    in_transit = math.ceil(rate_per_s * max(one.full.unloaded()[1].p99 for one in clients))
+    if in_transit <= NEGLIGIBLE * settled.precision * settled.clients / settled.replications:
+        return settled.warmup, 0
+    in_transit = min(in_transit, MAX_IN_TRANSIT // settled.replications)
+    return max(settled.warmup, in_transit), in_transit
 
 
 def _tcp(clients: Sequence[Client]) -> dict[str, Any]:

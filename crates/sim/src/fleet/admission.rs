@@ -21,7 +21,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         self.advance(now);
         while let Some(arrival) = self.next_arrival.filter(|next| next.at <= now) {
             self.next_arrival = arrival.number.and_then(|_| self.next_own());
-            if self.next_arrival.is_none() {
+            if self.next_arrival.is_none() && self.scenario.cooldown_clients == 0 {
                 self.window.last = self.mark(now);
             }
             if let Some(number) = arrival.number {
@@ -79,9 +79,12 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
     #[inline]
     pub(super) fn admit(&mut self, now: Ns, number: u64) {
         self.events += 1;
-        let counted = number >= self.scenario.warmup_clients;
+        let counted = self.counted.contains(&number);
         if counted && self.window.first.is_none() {
             self.window.first = Some(self.mark(now));
+        }
+        if number + 1 == self.counted.end {
+            self.window.last = self.mark(now);
         }
         let (class, resumes) = self.kind(number, now);
         let setup = self.setup;
@@ -123,6 +126,8 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         if counted {
             self.outcome.counted += 1;
             self.outcome.classes[usize::from(class)].counted += 1;
+        } else if number >= self.counted.end {
+            self.outcome.cooldown += 1;
         }
         if let Some(interval) = self.outcome.series.class_at(usize::from(class), now) {
             interval.arrived += 1;

@@ -16,7 +16,9 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         client.gives_up = NEVER;
         let took = now - client.planned;
         self.flight_ns += u128::from(took.0);
-        self.outcome.trend.record(took.0);
+        if client.number < self.counted.end {
+            self.outcome.trend.record(took.0);
+        }
         self.outcome.last_ready_ns = self.outcome.last_ready_ns.max(now.0);
         if let Some(interval) = self.outcome.series.class_at(usize::from(client.class), now) {
             interval.completed += 1;
@@ -148,7 +150,9 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         let client = &self.clients[slot as usize];
         let took = now - client.planned;
         self.flight_ns += u128::from(took.0);
-        self.outcome.trend.record(took.0);
+        if client.number < self.counted.end {
+            self.outcome.trend.record(took.0);
+        }
         if let Some(interval) = self.outcome.series.class_at(usize::from(client.class), now) {
             interval.failed += 1;
         }

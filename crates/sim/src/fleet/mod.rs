@@ -27,7 +27,7 @@ use open::OpenConnections;
 use recorders::Recorders;
 use shakedown_link::{Ns, Stream};
 use std::collections::VecDeque;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 /// Numbers of the event queue's entities, in this order: the source of arrivals, autoscaling, the records of open
 /// connections, the servers (processor sharing), their workers (first come, first served), the cells, the clients.
@@ -84,6 +84,8 @@ pub(crate) struct Fleet<'a, const NETWORK: bool> {
     recorders: Recorders,
     /// Clients that have arrived, including those of other parts.
     numbered: u64,
+    /// The numbers of the counted clients.
+    counted: Range<u64>,
     /// Total time of clients in flight, and of jobs at the servers, for the check of Little's law.
     flight_ns: u128,
     sojourn_ns: u128,
@@ -150,13 +152,14 @@ impl<'a, const NETWORK: bool> Fleet<'a, NETWORK> {
                 admissions: scenario.server.admission.map(|_| Admissions::default()),
                 series: Series::new(setup.series, setup.classes.len()),
                 offered_e9: setup.offered_e9,
-                steady: Steady::of(scenario.precision, setup.memory_clients),
+                steady: Steady::of(scenario, setup.memory_clients),
                 trend: if scenario.precision.is_some() { Trend::begin() } else { Trend::default() },
                 ..Outcome::default()
             },
             stages: Stages::of(setup.classes.len()),
             recorders: Recorders::of(setup.classes.len()),
             numbered: 0,
+            counted: scenario.counted(),
             flight_ns: 0,
             sojourn_ns: 0,
             events: 0,

@@ -101,6 +101,7 @@ pub fn scenario(classes: Vec<ClassSpec>, clients: u64, arrivals: ArrivalSpec) ->
         timeout_s: None,
         retry: None,
         warmup_clients: 0,
+        cooldown_clients: 0,
         records: None,
         precision: None,
         series_s: 0.0,

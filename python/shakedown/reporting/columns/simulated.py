@@ -394,7 +394,7 @@ def notes(rows: Sequence[Simulated], columns: Set[str]) -> Iterator[str]:
     if unstable:
         yield UNSTABLE if len(unstable) == len(rows) else f"{some(unstable)}: {UNSTABLE}"
     yield from steady_notes(map(_steady, names, rows))
-    again = [row.attempts - row.clients - row.warmup_clients * row.replications for row in rows]
+    again = [row.attempts - row.clients - row.uncounted() for row in rows]
     for name, row in zip(names, rows, strict=True):
         if row.failed:
             yield f"{name}: failed: {failures(row.failed)}{_others(row)}{least_work_note(row.missing)}"
@@ -582,7 +582,7 @@ def mix_notes(row: SimulatedMix, columns: Set[str]) -> Iterator[str]:
     yield from steady_notes([_steady(row.mix, row)])
     if row.failed:
         yield f"failed: {failures(row.failed)}{_others(row)}{least_work_note(row.missing)}"
-    again = row.attempts - row.clients - row.warmup_clients * row.replications
+    again = row.attempts - row.clients - row.uncounted()
     if row.retries and again > 0:
         yield tried_again(row, again)
     yield from (*server_notes(row), *record_note(row))
