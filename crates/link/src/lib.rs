@@ -39,9 +39,7 @@ mod rate;
 mod time;
 mod unit;
 
-pub use bearer::{
-    Bearer, BearerError, BearerSpec, BurstSpec, EnergySpec, Layer, LinkEncryption, SuperPackets,
-};
+pub use bearer::{Bearer, BearerError, BearerSpec, EnergySpec, Layer, LinkEncryption, SuperPackets};
 pub use delay::Delay;
 pub use distribution::{Distribution, DistributionError, DistributionSpec};
 pub use duplication::Duplication;

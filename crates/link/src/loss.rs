@@ -9,24 +9,16 @@ pub enum LossProcess {
     None,
     /// Each unit is lost independently.
     Independent(Probability),
-    /// In bursts: a Markov chain of two states, each with a loss probability (Gilbert 1960, Elliott 1963). For each
-    /// unit, the state changes first; then the probability of the new state applies.
-    GilbertElliott {
-        worsens: Probability,
-        recovers: Probability,
-        /// Loss probability in the good state.
-        good: Probability,
-        /// Loss probability in the bad state.
-        bad: Probability,
-        is_bad: bool,
-    },
+    /// In bursts: a Markov chain of two states (Gilbert 1960), which is in the good one at first. The state changes
+    /// before each unit; all units in the bad state are lost, and no others.
+    Bursts { worsens: Probability, recovers: Probability, is_bad: bool },
 }
 
 impl LossProcess {
     /// True if it draws random numbers.
     #[inline]
     pub fn draws(&self) -> bool {
-        matches!(self, Self::Independent(_) | Self::GilbertElliott { .. })
+        matches!(self, Self::Independent(_) | Self::Bursts { .. })
     }
 
     /// The probability that none of the first `units` is lost.
@@ -34,16 +26,9 @@ impl LossProcess {
         match self {
             Self::None => 1.0,
             Self::Independent(probability) => libm::pow(1.0 - probability.share(), f64::from(units)),
-            Self::GilbertElliott { worsens, recovers, good, bad, is_bad } => {
-                // Probabilities of each state without any loss so far.
-                let (mut in_good, mut in_bad) = if *is_bad { (0.0, 1.0) } else { (1.0, 0.0) };
-                for _ in 0..units {
-                    let to_bad = in_good * worsens.share();
-                    let to_good = in_bad * recovers.share();
-                    in_good = (in_good - to_bad + to_good) * (1.0 - good.share());
-                    in_bad = (in_bad - to_good + to_bad) * (1.0 - bad.share());
-                }
-                in_good + in_bad
+            Self::Bursts { worsens, .. } => {
+                // The state was good at first, and has been since.
+                (0..units).fold(1.0, |survived, _| survived - survived * worsens.share())
             }
         }
     }
@@ -64,11 +49,14 @@ impl LossProcess {
         match self {
             Self::None => false,
             Self::Independent(probability) => probability.happens(stream),
-            Self::GilbertElliott { worsens, recovers, good, bad, is_bad } => {
+            Self::Bursts { worsens, recovers, is_bad } => {
                 let moves = if *is_bad { *recovers } else { *worsens };
                 *is_bad ^= moves.happens(stream);
-                let lost = if *is_bad { *bad } else { *good };
-                lost.happens(stream)
+                if !*is_bad {
+                    // Without this unused number, each seed would lose other units than in earlier versions.
+                    stream.next();
+                }
+                *is_bad
             }
         }
     }
@@ -139,13 +127,8 @@ mod tests {
     /// Compares the surviving share of many draws with the probability.
     #[test]
     fn survival_rate_matches_the_probability() {
-        let bursts = LossProcess::GilbertElliott {
-            worsens: probability(0.05),
-            recovers: probability(0.3),
-            good: probability(0.01),
-            bad: probability(0.8),
-            is_bad: false,
-        };
+        let bursts =
+            LossProcess::Bursts { worsens: probability(0.05), recovers: probability(0.3), is_bad: false };
         for process in [LossProcess::None, LossProcess::Independent(probability(0.03)), bursts] {
             let mut drawn = 0;
             let lost = (0..100_000_u64).filter(|seed| {

@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 use shakedown_link::{
-    Bearer, BearerSpec, Bound, BurstSpec, Delay, Direction, Distribution, DistributionSpec, Drop,
-    Duplication, Encapsulation, Fate, Link, Loss, LossProcess, Mtu, Ns, Null, Path, Probability, Purpose,
-    Rate, RateValue, Stream, Unit,
+    Bearer, BearerSpec, Bound, Delay, Direction, Distribution, DistributionSpec, Drop, Duplication,
+    Encapsulation, Fate, Link, Loss, LossProcess, Mtu, Ns, Null, Path, Probability, Purpose, Rate, RateValue,
+    Stream, Unit,
 };
 
 fn rate(bits_per_s: f64) -> RateValue {
@@ -131,33 +131,23 @@ fn a_full_queue_drops_from_the_tail_by_bytes_and_by_units() {
 }
 
 #[test]
-fn gilbert_elliott_matches_computed_mean_and_burst_length() {
+fn bursts_match_computed_mean_and_length() {
     let probability = |value| Probability::new(value).expect("a probability");
-    let (worsens, recovers, good, bad) = (0.01, 0.2, 0.001, 0.5);
-    let process = LossProcess::GilbertElliott {
-        worsens: probability(worsens),
-        recovers: probability(recovers),
-        good: probability(good),
-        bad: probability(bad),
-        is_bad: false,
-    };
+    let (worsens, recovers) = (0.01, 0.2);
+    let process =
+        LossProcess::Bursts { worsens: probability(worsens), recovers: probability(recovers), is_bad: false };
     let mut link = Loss::new(process, stream(Purpose::LOSS_UP), Null::<Vec<u8>>::default());
     let lost: Vec<bool> =
         (0..2_000_000).map(|_| link.offer(Ns::ZERO, sized(1)) == Fate::Dropped(Drop::Lost)).collect();
     let count = lost.iter().filter(|lost| **lost).count() as f64;
-    let is_bad = worsens / (worsens + recovers);
-    let mean = is_bad * bad + (1.0 - is_bad) * good;
+    let mean = worsens / (worsens + recovers);
     assert!((count / lost.len() as f64 / mean - 1.0).abs() < 0.03, "{count} lost, expected share {mean}");
-    // Losses follow one another: P(lost | lost before), from the chain's two states.
-    let after_bad = is_bad * bad * ((1.0 - recovers) * bad + recovers * good);
-    let after_good = (1.0 - is_bad) * good * ((1.0 - worsens) * good + worsens * bad);
-    let again = (after_bad + after_good) / mean;
     let runs = lost.windows(2).filter(|pair| pair[0] && !pair[1]).count() as f64;
     assert!(
-        (count / runs * (1.0 - again) - 1.0).abs() < 0.03,
+        (count / runs * recovers - 1.0).abs() < 0.03,
         "bursts of {}, expected {}",
         count / runs,
-        1.0 / (1.0 - again)
+        1.0 / recovers
     );
 }
 
@@ -312,18 +302,13 @@ fn impossible_bearers_are_refused_with_the_key() {
         change(&mut spec);
         Bearer::try_from(&spec).expect_err("impossible").to_string()
     };
-    let burst = BurstSpec { worsens: 2.0, recovers: 0.5, good: 0.0, bad: 1.0 };
     assert!(refused(|spec| spec.up_bits_per_s = Some(0.0)).starts_with("up_bits_per_s is 0"));
     assert!(refused(|spec| spec.down_bits_per_s = Some(f64::NAN)).starts_with("down_bits_per_s is NaN"));
     assert!(refused(|spec| spec.traversal_s = -1.0).contains("traversal_s"));
     assert!(refused(|spec| spec.loss = 1.5).starts_with("loss is 1.5"));
     assert!(refused(|spec| spec.setup_s = f64::INFINITY).starts_with("setup_s"));
     assert!(refused(|spec| spec.mtu_bytes = 20).starts_with("mtu_bytes is 20"));
-    let mut bad = spec();
-    bad.burst_loss = Some(burst);
-    assert!(
-        Bearer::try_from(&bad).expect_err("impossible").to_string().starts_with("burst_loss.worsens is 2")
-    );
+    assert!(refused(|spec| spec.loss_burst_packets = 0.5).starts_with("loss_burst_packets is 0.5"));
     assert!(serde_json::from_str::<BearerSpec>(r#"{"traversal_s": 0, "up": 1}"#).is_err());
 }
 

@@ -2,7 +2,7 @@
 
 mod spec;
 
-pub use spec::{BearerError, BearerSpec, BurstSpec, EnergySpec, Layer, LinkEncryption, SuperPackets};
+pub use spec::{BearerError, BearerSpec, EnergySpec, Layer, LinkEncryption, SuperPackets};
 
 use crate::one_way::{OneWay, Streams};
 use crate::path::Shared;

@@ -56,26 +56,6 @@ pub enum SuperPackets {
     Whole,
 }
 
-/// Loss in bursts; see [`LossProcess::GilbertElliott`].
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct BurstSpec {
-    /// Probability of going from good to bad before a unit.
-    pub worsens: f64,
-    /// Probability of going from bad to good before a unit.
-    pub recovers: f64,
-    /// Loss probability in the good state.
-    #[serde(default)]
-    pub good: f64,
-    /// Loss probability in the bad state.
-    #[serde(default = "certain")]
-    pub bad: f64,
-}
-
-fn certain() -> f64 {
-    1.0
-}
-
 /// Power and energy of a radio; `None` if unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -163,15 +143,6 @@ pub struct BearerSpec {
     /// The same to the client, if it differs.
     #[serde(default)]
     pub loss_burst_packets_down: Option<f64>,
-    /// Loss in bursts by its two states, instead of the fields above.
-    #[serde(default)]
-    pub burst_loss: Option<BurstSpec>,
-    /// Loss in bursts by its two states from the client, if it differs.
-    #[serde(default)]
-    pub burst_loss_up: Option<BurstSpec>,
-    /// Loss in bursts by its two states to the client, if it differs.
-    #[serde(default)]
-    pub burst_loss_down: Option<BurstSpec>,
     /// Probability that a packet is duplicated.
     #[serde(default)]
     pub duplication: f64,
@@ -211,10 +182,10 @@ pub struct BearerSpec {
     #[serde(default)]
     pub queue_packets: Option<u32>,
     /// Share of the time that may be spent sending from the client.
-    #[serde(default = "certain")]
+    #[serde(default = "always")]
     pub duty_cycle_up: f64,
     /// Share of the time that may be spent sending to the client.
-    #[serde(default = "certain")]
+    #[serde(default = "always")]
     pub duty_cycle_down: f64,
     /// Silence after each packet from the client.
     #[serde(default)]
@@ -236,6 +207,10 @@ fn ip_header() -> u32 {
 
 fn udp_header() -> u32 {
     8
+}
+
+fn always() -> f64 {
+    1.0
 }
 
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -310,9 +285,6 @@ impl BearerSpec {
             loss_burst_packets: 0.0,
             loss_burst_packets_up: None,
             loss_burst_packets_down: None,
-            burst_loss: None,
-            burst_loss_up: None,
-            burst_loss_down: None,
             duplication: 0.0,
             reordering: 0.0,
             reordering_s: 0.0,
@@ -352,7 +324,6 @@ impl BearerSpec {
                 loss: self.loss_process(
                     ("loss_up", self.loss_up),
                     ("loss_burst_packets_up", self.loss_burst_packets_up),
-                    self.burst_loss_up,
                 )?,
                 bound: Bound { bytes: bytes(self.queue_bytes_up), units: self.queue_packets },
                 silence: self.silences()?[0],
@@ -364,7 +335,6 @@ impl BearerSpec {
                 loss: self.loss_process(
                     ("loss_down", self.loss_down),
                     ("loss_burst_packets_down", self.loss_burst_packets_down),
-                    self.burst_loss_down,
                 )?,
                 bound: Bound { bytes: bytes(self.queue_bytes_down), units: self.queue_packets },
                 silence: self.silences()?[1],
@@ -397,19 +367,7 @@ impl BearerSpec {
         &self,
         own: (&'static str, Option<f64>),
         own_burst: (&'static str, Option<f64>),
-        own_states: Option<BurstSpec>,
     ) -> Result<LossProcess, BearerError> {
-        // The loss of a direction takes precedence over `burst_loss`.
-        let states = if own.1.is_some() { own_states } else { own_states.or(self.burst_loss) };
-        if let Some(burst) = &states {
-            return Ok(LossProcess::GilbertElliott {
-                worsens: probability("burst_loss.worsens", burst.worsens)?,
-                recovers: probability("burst_loss.recovers", burst.recovers)?,
-                good: probability("burst_loss.good", burst.good)?,
-                bad: probability("burst_loss.bad", burst.bad)?,
-                is_bad: false,
-            });
-        }
         let (key, loss) = own.1.map_or(("loss", self.loss), |loss| (own.0, loss));
         let independent = probability(key, loss)?;
         let (key, burst) =
@@ -424,13 +382,11 @@ impl BearerSpec {
         if loss >= 1.0 || burst <= 1.0 / (1.0 - loss) {
             return Ok(LossProcess::Independent(independent));
         }
-        // Packets are lost only in the bad state, which lasts `burst` packets on average and has the share `loss`.
+        // The bad state lasts `burst` packets on average and has the share `loss`.
         let recovers = 1.0 / burst;
-        Ok(LossProcess::GilbertElliott {
+        Ok(LossProcess::Bursts {
             worsens: probability(key, recovers * loss / (1.0 - loss))?,
             recovers: probability(key, recovers)?,
-            good: Probability::NEVER,
-            bad: probability(key, 1.0)?,
             is_bad: false,
         })
     }
