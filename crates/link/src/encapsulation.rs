@@ -43,8 +43,7 @@ impl<L> Encapsulation<L> {
         self.rejected = 0;
     }
 
-    /// Encrypts from now on. The overhead on the wire does not change: it is already set, and 0 if rates count network
-    /// packets.
+    /// Encrypts from now on. The overhead on the wire does not change, because it includes that of encryption.
     pub fn encrypt(&mut self, sender: Box<dyn FrameCipher>, receiver: Box<dyn FrameCipher>) {
         self.ends = Some(Box::new(Ends { sender, receiver }));
     }

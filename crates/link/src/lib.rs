@@ -39,7 +39,7 @@ mod rate;
 mod time;
 mod unit;
 
-pub use bearer::{Bearer, BearerError, BearerSpec, EnergySpec, Layer, LinkEncryption, SuperPackets};
+pub use bearer::{Bearer, BearerError, BearerSpec, EnergySpec, LinkEncryption, SuperPackets};
 pub use delay::Delay;
 pub use distribution::{Distribution, DistributionError, DistributionSpec};
 pub use duplication::Duplication;
@@ -49,7 +49,7 @@ pub use mtu::Mtu;
 pub use one_way::OneWay;
 pub use path::{Direction, Path, Radio, RadioTimes};
 pub use random::{Probability, Purpose, Stream};
-pub use rate::{Bound, Rate, RateValue, Silence};
+pub use rate::{Rate, RateValue, Silence};
 pub use time::{MAX_SECONDS, Ns};
 pub use unit::{Drop, Fate, Fragment, Null, Payload, Unit};
 

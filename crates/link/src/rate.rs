@@ -30,15 +30,6 @@ enum Speed {
     Constant(RateValue),
 }
 
-/// Limits of the queue, including the unit in service.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Bound {
-    /// At most N bytes.
-    pub bytes: Option<u64>,
-    /// At most N units.
-    pub units: Option<u32>,
-}
-
 /// Silence that a sender keeps after each unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Silence {
@@ -74,7 +65,8 @@ pub struct Rate<L> {
 
 #[derive(Clone, Debug)]
 struct Queue {
-    bound: Bound,
+    /// Limit of `bytes`, including the unit in service.
+    limit: u64,
     bytes: u64,
     departures: VecDeque<(Ns, u32)>,
 }
@@ -122,11 +114,10 @@ impl<L> Rate<L> {
         }
     }
 
-    /// Drops arriving units that exceed a bound.
+    /// Drops arriving units for which the queue has no room; `None`: there is always room.
     #[must_use]
-    pub fn bounded(mut self, bound: Bound) -> Self {
-        let some = bound.bytes.is_some() || bound.units.is_some();
-        self.queue = some.then(|| Queue { bound, bytes: 0, departures: VecDeque::new() });
+    pub fn bounded(mut self, bytes: Option<u64>) -> Self {
+        self.queue = bytes.map(|limit| Queue { limit, bytes: 0, departures: VecDeque::new() });
         self
     }
 
@@ -216,8 +207,7 @@ impl Queue {
             self.bytes -= u64::from(length);
             self.departures.pop_front();
         }
-        self.bound.bytes.is_none_or(|limit| self.bytes + u64::from(bytes) <= limit)
-            && self.bound.units.is_none_or(|limit| self.departures.len() < limit as usize)
+        self.bytes + u64::from(bytes) <= self.limit
     }
 }
 

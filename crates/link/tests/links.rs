@@ -2,9 +2,8 @@
 
 use proptest::prelude::*;
 use shakedown_link::{
-    Bearer, BearerSpec, Bound, Delay, Direction, Distribution, DistributionSpec, Drop, Duplication,
-    Encapsulation, Fate, Link, Loss, LossProcess, Mtu, Ns, Null, Path, Probability, Purpose, Rate, RateValue,
-    Stream, Unit,
+    Bearer, BearerSpec, Delay, Direction, Distribution, DistributionSpec, Drop, Duplication, Encapsulation,
+    Fate, Link, Loss, LossProcess, Mtu, Ns, Null, Path, Probability, Purpose, Rate, RateValue, Stream, Unit,
 };
 
 fn rate(bits_per_s: f64) -> RateValue {
@@ -115,16 +114,15 @@ fn late_polling_does_not_change_delivery_times() {
 }
 
 #[test]
-fn a_full_queue_drops_from_the_tail_by_bytes_and_by_units() {
-    let offer = |bound, count| {
-        let mut link = Rate::new(rate(8000.0), Null::<Vec<u8>>::default()).bounded(bound);
+fn a_full_queue_drops_from_the_tail() {
+    let offer = |bytes, count| {
+        let mut link = Rate::new(rate(8000.0), Null::<Vec<u8>>::default()).bounded(bytes);
         (0..count).map(|_| link.offer(Ns::ZERO, sized(1000))).filter(|fate| *fate == Fate::Accepted).count()
     };
-    assert_eq!(offer(Bound { bytes: Some(3999), units: None }, 10), 3);
-    assert_eq!(offer(Bound { bytes: Some(4000), units: None }, 10), 4);
-    assert_eq!(offer(Bound { bytes: None, units: Some(2) }, 10), 2);
-    let mut link =
-        Rate::new(rate(8000.0), Null::<Vec<u8>>::default()).bounded(Bound { bytes: None, units: Some(1) });
+    assert_eq!(offer(Some(3999), 10), 3);
+    assert_eq!(offer(Some(4000), 10), 4);
+    assert_eq!(offer(None, 10), 10);
+    let mut link = Rate::new(rate(8000.0), Null::<Vec<u8>>::default()).bounded(Some(1000));
     assert_eq!(link.offer(Ns::ZERO, sized(1000)), Fate::Accepted);
     assert_eq!(link.offer(Ns(999_999_999), sized(1000)), Fate::Dropped(Drop::QueueFull));
     assert_eq!(link.offer(Ns::from_s(1), sized(1000)), Fate::Accepted);
@@ -279,20 +277,17 @@ fn radio_setup_is_repeated_after_idle() {
 }
 
 #[test]
-fn layer_three_rates_exclude_link_overhead_bytes() {
-    let bearer = |count: &str| -> BearerSpec {
-        serde_json::from_str(&format!(
-            r#"{{"up_bits_per_s": 8000, "down_bits_per_s": 8000, "traversal_s": 0, "packet_overhead_bytes": 42,
-                "link_encryption": "wep", "rates_count": "{count}"}}"#
-        ))
-        .expect("valid")
-    };
-    for (count, ms) in [("layer2", 150), ("layer3", 100)] {
-        let mut path = path(&bearer(count));
-        assert_eq!(path.offer(Direction::Up, Ns::ZERO, Unit::new(100, vec![0; 80])), Fate::Accepted);
-        let (at, _, unit) = path.take(Ns::MAX).expect("accepted");
-        assert_eq!((at, unit.bytes), (Ns::from_ms(ms), 100), "{count}");
-    }
+fn link_overhead_takes_time() {
+    let mut path = path(
+        &serde_json::from_str(
+            r#"{"up_bits_per_s": 8000, "down_bits_per_s": 8000, "traversal_s": 0, "packet_overhead_bytes": 42,
+                "link_encryption": "wep"}"#,
+        )
+        .expect("valid"),
+    );
+    assert_eq!(path.offer(Direction::Up, Ns::ZERO, Unit::new(100, vec![0; 80])), Fate::Accepted);
+    let (at, _, unit) = path.take(Ns::MAX).expect("accepted");
+    assert_eq!((at, unit.bytes), (Ns::from_ms(150), 100));
 }
 
 #[test]
@@ -374,8 +369,8 @@ proptest! {
             let copies = Duplication::new(probability(duplication), Stream::of(seed, 0, Purpose::DUPLICATION_UP), delay);
             let process = LossProcess::Independent(probability(loss));
             let lossy = Loss::new(process, Stream::of(seed, 0, Purpose::LOSS_UP), copies);
-            let bound = Bound { bytes: Some(queue_bytes), units: None };
-            let mut link = Encapsulation::counted(7, Rate::new(rate(bits_per_s), lossy).bounded(bound));
+            let sender = Rate::new(rate(bits_per_s), lossy).bounded(Some(queue_bytes));
+            let mut link = Encapsulation::counted(7, sender);
             let (mut now, mut fates, mut taken) = (Ns::ZERO, Vec::new(), Vec::new());
             for (gap, bytes) in &units {
                 now += Ns(*gap);

@@ -2,13 +2,13 @@
 
 mod spec;
 
-pub use spec::{BearerError, BearerSpec, EnergySpec, Layer, LinkEncryption, SuperPackets};
+pub use spec::{BearerError, BearerSpec, EnergySpec, LinkEncryption, SuperPackets};
 
 use crate::one_way::{OneWay, Streams};
 use crate::path::Shared;
 use crate::{
-    Bound, Delay, Direction, Distribution, Duplication, Encapsulation, Loss, LossProcess, Mtu, Ns, Path,
-    Payload, Probability, Purpose, Radio, Rate, RateValue, Silence, Stream,
+    Delay, Direction, Distribution, Duplication, Encapsulation, Loss, LossProcess, Mtu, Ns, Path, Payload,
+    Probability, Purpose, Radio, Rate, RateValue, Silence, Stream,
 };
 use spec::{probability, seconds};
 
@@ -18,8 +18,7 @@ pub struct Bearer {
     up: Way,
     down: Way,
     mtu_bytes: u32,
-    /// Overhead of each packet, including that of encryption.
-    overhead_bytes: u32,
+    link_bytes: u32,
     duplication: Probability,
     reordering: Probability,
     reordering_s: Ns,
@@ -34,7 +33,7 @@ struct Way {
     rate: Option<RateValue>,
     delay: Distribution,
     loss: LossProcess,
-    bound: Bound,
+    queue_bytes: Option<u64>,
     silence: Option<Silence>,
     purposes: [Purpose; 3],
 }
@@ -43,7 +42,6 @@ impl TryFrom<&BearerSpec> for Bearer {
     type Error = BearerError;
 
     fn try_from(spec: &BearerSpec) -> Result<Self, BearerError> {
-        let counted = spec.rates_count == Layer::Layer2;
         let mtu_bytes = spec.mtu_bytes;
         if mtu_bytes < crate::mtu::MIN_BYTES {
             return Err(BearerError::Mtu(mtu_bytes));
@@ -56,7 +54,6 @@ impl TryFrom<&BearerSpec> for Bearer {
         if spec.packet_overhead_bytes > 65_535 {
             return Err(BearerError::Overhead(spec.packet_overhead_bytes));
         }
-        let added_bytes = spec.packet_overhead_bytes + spec.link_encryption.overhead_bytes();
         spec.energy.check()?;
         let setup = spec.setup_time()?;
         let idle_after = spec.idle_after_s.map(|s| seconds("idle_after_s", s)).transpose()?;
@@ -70,7 +67,7 @@ impl TryFrom<&BearerSpec> for Bearer {
             up: spec.way(Direction::Up)?,
             down: spec.way(Direction::Down)?,
             mtu_bytes,
-            overhead_bytes: if counted { added_bytes } else { 0 },
+            link_bytes: spec.link_bytes(),
             duplication: probability("duplication", spec.duplication)?,
             reordering: probability("reordering", spec.reordering)?,
             reordering_s: seconds("reordering_s", spec.reordering_s)?,
@@ -178,11 +175,11 @@ impl Bearer {
         let duplication = Duplication::new(self.duplication, streams.duplication, delay);
         let loss = Loss::new(way.loss.clone(), streams.loss, duplication);
         let rate = match way.rate {
-            Some(rate) => Rate::new(rate, loss).bounded(way.bound),
+            Some(rate) => Rate::new(rate, loss).bounded(way.queue_bytes),
             None => Rate::unlimited(loss),
         };
         let rate = rate.silent(way.silence);
-        let encapsulation = Encapsulation::counted(self.overhead_bytes, rate);
+        let encapsulation = Encapsulation::counted(self.link_bytes, rate);
         Mtu::new(self.mtu_bytes, encapsulation)
     }
 }

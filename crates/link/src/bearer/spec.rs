@@ -3,8 +3,8 @@
 use super::Way;
 use crate::cipher::{CCMP_OVERHEAD_BYTES, WEP_OVERHEAD_BYTES};
 use crate::{
-    Bound, Direction, Distribution, DistributionError, DistributionSpec, LossProcess, MAX_SECONDS, Ns,
-    Probability, Purpose, RateValue, Silence,
+    Direction, Distribution, DistributionError, DistributionSpec, LossProcess, MAX_SECONDS, Ns, Probability,
+    Purpose, RateValue, Silence,
 };
 use serde::{Deserialize, Serialize};
 
@@ -29,17 +29,6 @@ impl LinkEncryption {
             Self::Ccmp => CCMP_OVERHEAD_BYTES,
         }
     }
-}
-
-/// What a bearer's rates count.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Layer {
-    /// Whole frames: the link's overhead takes time.
-    #[default]
-    Layer2,
-    /// Network packets: rates are net of the link's overhead, which takes no further time.
-    Layer3,
 }
 
 /// How a bearer treats super-packets, in which Linux's TCP combines several segments (GSO, TSO).
@@ -89,8 +78,6 @@ pub struct BearerSpec {
     pub up_bits_per_s: Option<f64>,
     /// Rate to the client; `None`: transmission takes no time.
     pub down_bits_per_s: Option<f64>,
-    #[serde(default)]
-    pub rates_count: Layer,
     /// Mean of the one-way delay that does not depend on size.
     pub traversal_s: f64,
     /// Its standard deviation; the distribution is normal, truncated at 0.
@@ -178,9 +165,6 @@ pub struct BearerSpec {
     /// The same to the client, if it differs.
     #[serde(default)]
     pub queue_bytes_down: Option<u64>,
-    /// The same in packets.
-    #[serde(default)]
-    pub queue_packets: Option<u32>,
     /// Share of the time that may be spent sending from the client.
     #[serde(default = "always")]
     pub duty_cycle_up: f64,
@@ -266,7 +250,6 @@ impl BearerSpec {
         Self {
             up_bits_per_s,
             down_bits_per_s,
-            rates_count: Layer::default(),
             traversal_s,
             traversal_sd_s: 0.0,
             traversal: None,
@@ -297,13 +280,17 @@ impl BearerSpec {
             queue_bytes: None,
             queue_bytes_up: None,
             queue_bytes_down: None,
-            queue_packets: None,
             duty_cycle_up: 1.0,
             duty_cycle_down: 1.0,
             pause_up_s: 0.0,
             pause_down_s: 0.0,
             energy: EnergySpec::default(),
         }
+    }
+
+    /// Bytes that the link adds to each packet, including those of encryption.
+    pub fn link_bytes(&self) -> u32 {
+        self.packet_overhead_bytes + self.link_encryption.overhead_bytes()
     }
 
     pub(super) fn setup_time(&self) -> Result<Distribution, BearerError> {
@@ -316,7 +303,6 @@ impl BearerSpec {
     }
 
     pub(super) fn way(&self, direction: Direction) -> Result<Way, BearerError> {
-        let bytes = |own: Option<u64>| own.or(self.queue_bytes);
         Ok(match direction {
             Direction::Up => Way {
                 rate: rate("up_bits_per_s", self.up_bits_per_s)?,
@@ -325,7 +311,7 @@ impl BearerSpec {
                     ("loss_up", self.loss_up),
                     ("loss_burst_packets_up", self.loss_burst_packets_up),
                 )?,
-                bound: Bound { bytes: bytes(self.queue_bytes_up), units: self.queue_packets },
+                queue_bytes: self.queue_bytes_up.or(self.queue_bytes),
                 silence: self.silences()?[0],
                 purposes: [Purpose::LOSS_UP, Purpose::DUPLICATION_UP, Purpose::DELAY_UP],
             },
@@ -336,7 +322,7 @@ impl BearerSpec {
                     ("loss_down", self.loss_down),
                     ("loss_burst_packets_down", self.loss_burst_packets_down),
                 )?,
-                bound: Bound { bytes: bytes(self.queue_bytes_down), units: self.queue_packets },
+                queue_bytes: self.queue_bytes_down.or(self.queue_bytes),
                 silence: self.silences()?[1],
                 purposes: [Purpose::LOSS_DOWN, Purpose::DUPLICATION_DOWN, Purpose::DELAY_DOWN],
             },

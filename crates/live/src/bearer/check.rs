@@ -7,7 +7,7 @@ use super::packet::{LinkPlan, Offered, PacketLink};
 use super::probe::{self, HEADER_BYTES, MIN_PAYLOAD_BYTES, Planned, Prober};
 use super::{BearerRunError, sys};
 use serde::{Deserialize, Serialize};
-use shakedown_link::{Direction, Layer, Ns};
+use shakedown_link::{Direction, Ns};
 use shakedown_stacks::measure::Summary;
 use std::io;
 use std::net::{Ipv4Addr, UdpSocket};
@@ -199,11 +199,7 @@ fn train(plan: &CheckPlan, prober: &mut Prober<'_>, direction: Direction, rate: 
 /// Bytes that a UDP packet occupies on the link.
 fn wire_bytes(plan: &LinkPlan, packet_bytes: usize) -> u32 {
     let headers = plan.bearer.ip_bytes + plan.bearer.udp_bytes;
-    let overhead = match plan.bearer.rates_count {
-        Layer::Layer2 => plan.bearer.packet_overhead_bytes + plan.bearer.link_encryption.overhead_bytes(),
-        Layer::Layer3 => 0,
-    };
-    (packet_bytes - HEADER_BYTES) as u32 + headers + overhead
+    (packet_bytes - HEADER_BYTES) as u32 + headers + plan.bearer.link_bytes()
 }
 
 /// Long-run values of the links, from many packets in virtual time.

@@ -7,7 +7,7 @@ use super::csma::CsmaSpec;
 use super::random_access::RandomAccessSpec;
 use crate::error::{ScenarioError, check};
 use serde::{Deserialize, Serialize};
-use shakedown_link::{BearerSpec, Direction, Layer, MAX_SECONDS, Ns, RateValue, Silence};
+use shakedown_link::{BearerSpec, Direction, MAX_SECONDS, Ns, RateValue, Silence};
 
 /// The cells of a kind of clients. Kinds with the same `medium` share their cells.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -165,7 +165,7 @@ impl CellOf {
             entry,
             silences: bearer.silences().map_err(|error| ScenarioError::Bearer { class, error })?,
             rates: [up, down],
-            link_bytes: link_bytes(bearer),
+            link_bytes: bearer.link_bytes(),
             queue_bytes,
             idle_after: Ns::from_secs_f64(idle_after_s),
         })
@@ -186,13 +186,6 @@ impl CellOf {
     /// Whether a client's own queue can hold N bytes.
     pub(super) fn holds(&self, direction: Direction, bytes: u64) -> bool {
         bytes <= self.queue_bytes[usize::from(direction == Direction::Down)]
-    }
-}
-
-fn link_bytes(bearer: &BearerSpec) -> u32 {
-    match bearer.rates_count {
-        Layer::Layer2 => bearer.packet_overhead_bytes + bearer.link_encryption.overhead_bytes(),
-        Layer::Layer3 => 0,
     }
 }
 
