@@ -448,7 +448,8 @@ mod tests {
     }
 
     fn ethernet() -> BearerSpec {
-        BearerSpec::of_rates(None, None, 0.0)
+        serde_json::from_str(r#"{"up_bits_per_s": null, "down_bits_per_s": null, "traversal_s": 0}"#)
+            .expect("a bearer")
     }
 
     fn handshake(transport: TransportKind, messages: Vec<MessageSpec>) -> HandshakeSpec {

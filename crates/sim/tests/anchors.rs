@@ -4,7 +4,7 @@
 mod common;
 
 use common::{bearer, class, constant, handshake, message, run, scenario};
-use shakedown_link::{Bearer, BearerSpec, Direction, Ns, Path, Unit};
+use shakedown_link::{Bearer, Direction, Ns, Path, Unit};
 use shakedown_sim::tcp::{Jiffies, Packet, State, Tcp, TcpConfig};
 use shakedown_sim::{ArrivalSpec, HandshakeSpec, Outcome, Sender, TransportKind};
 
@@ -314,7 +314,10 @@ struct Hosts {
 
 impl Hosts {
     fn new(windows: [u32; 2], bits_per_s: f64, trip_ms: f64) -> Self {
-        let spec = BearerSpec::of_rates(Some(bits_per_s), Some(bits_per_s), trip_ms / 2e3);
+        let spec = bearer(&format!(
+            r#"{{"up_bits_per_s": {bits_per_s}, "down_bits_per_s": {bits_per_s}, "traversal_s": {}}}"#,
+            trip_ms / 2e3
+        ));
         let configs = windows.map(|initial_window| TcpConfig { initial_window, ..TcpConfig::default() });
         let clock = Jiffies::new(250, Ns(1_234_567));
         let segment = configs[0].segment_bytes(1500);

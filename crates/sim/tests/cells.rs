@@ -2,9 +2,8 @@
 
 mod common;
 
-use common::{class, run, scenario, tls13};
+use common::{bearer, class, run, scenario, tls13};
 use serde_json::json;
-use shakedown_link::BearerSpec;
 use shakedown_sim::access::CellSpec;
 use shakedown_sim::{ArrivalSpec, Outcome, Scenario, Simulation, TransportKind};
 use std::num::NonZeroUsize;
@@ -13,7 +12,7 @@ use std::ops::ControlFlow;
 const CLIENTS: u64 = 200;
 
 fn storm(cell: Option<serde_json::Value>) -> Scenario {
-    let bearer = BearerSpec::of_rates(Some(18_000.0), Some(24_000.0), 0.05);
+    let bearer = bearer(r#"{"up_bits_per_s": 18000, "down_bits_per_s": 24000, "traversal_s": 0.05}"#);
     let mut handshake = tls13(600);
     handshake.transport = TransportKind::Ideal;
     let mut one = class(handshake, bearer);

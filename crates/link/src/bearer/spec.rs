@@ -245,49 +245,6 @@ impl EnergySpec {
 }
 
 impl BearerSpec {
-    /// A bearer with only these rates and this one-way delay.
-    pub fn of_rates(up_bits_per_s: Option<f64>, down_bits_per_s: Option<f64>, traversal_s: f64) -> Self {
-        Self {
-            up_bits_per_s,
-            down_bits_per_s,
-            traversal_s,
-            traversal_sd_s: 0.0,
-            traversal: None,
-            traversal_up: None,
-            traversal_down: None,
-            traversal_holds_s: 0.0,
-            traversal_reorders: false,
-            mtu_bytes: ethernet_mtu(),
-            packet_overhead_bytes: 0,
-            link_encryption: LinkEncryption::None,
-            ip_bytes: ip_header(),
-            udp_bytes: udp_header(),
-            loss: 0.0,
-            loss_up: None,
-            loss_down: None,
-            loss_burst_packets: 0.0,
-            loss_burst_packets_up: None,
-            loss_burst_packets_down: None,
-            duplication: 0.0,
-            reordering: 0.0,
-            reordering_s: 0.0,
-            super_packets: SuperPackets::None,
-            half_duplex: false,
-            turnaround_s: 0.0,
-            setup_s: 0.0,
-            setup: None,
-            idle_after_s: None,
-            queue_bytes: None,
-            queue_bytes_up: None,
-            queue_bytes_down: None,
-            duty_cycle_up: 1.0,
-            duty_cycle_down: 1.0,
-            pause_up_s: 0.0,
-            pause_down_s: 0.0,
-            energy: EnergySpec::default(),
-        }
-    }
-
     /// Bytes that the link adds to each packet, including those of encryption.
     pub fn link_bytes(&self) -> u32 {
         self.packet_overhead_bytes + self.link_encryption.overhead_bytes()

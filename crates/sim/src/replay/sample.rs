@@ -48,19 +48,6 @@ impl Times {
         let sum = self.values_s.iter().zip(&self.weights).map(|(value, weight)| value * weight).sum();
         (!self.values_s.is_empty()).then_some(sum)
     }
-
-    /// The smallest time that is not exceeded with a probability of `share`.
-    #[must_use]
-    pub fn quantile_s(&self, share: f64) -> Option<f64> {
-        let mut sum = 0.0;
-        for (value, weight) in self.values_s.iter().zip(&self.weights) {
-            sum += weight;
-            if sum >= share * (1.0 - 1e-12) {
-                return Some(*value);
-            }
-        }
-        self.values_s.last().copied()
-    }
 }
 
 /// The handshakes of one stratum.

@@ -1,5 +1,6 @@
 //! A suite, recorded once and given costs; its endpoints; the same scenario run and replayed.
 
+use serde_json::json;
 use shakedown_link::{BearerSpec, DistributionSpec};
 use shakedown_sim::{
     ArrivalSpec, ClassSpec, HandshakeSpec, MessageSpec, Outcome, Retransmission, Scenario, Sender,
@@ -146,7 +147,8 @@ pub fn replay(scenario: &Scenario) -> Outcome {
 
 /// Rates in bit/s, one-way delay in ms.
 pub fn path(up: f64, down: f64, delay_ms: f64) -> BearerSpec {
-    BearerSpec::of_rates(Some(up), Some(down), delay_ms / 1e3)
+    let spec = json!({"up_bits_per_s": up, "down_bits_per_s": down, "traversal_s": delay_ms / 1e3});
+    serde_json::from_value(spec).unwrap()
 }
 
 /// The bearers on which Linux was measured.
