@@ -25,12 +25,6 @@ impl<L> Encapsulation<L> {
         Self { inner, overhead_bytes, ends: None, rejected: 0 }
     }
 
-    /// Encrypts with one cipher and decrypts with another: the two ends of the link, with the same key.
-    pub fn new(sender: Box<dyn FrameCipher>, receiver: Box<dyn FrameCipher>, inner: L) -> Self {
-        let overhead_bytes = sender.overhead_bytes();
-        Self { inner, overhead_bytes, ends: Some(Box::new(Ends { sender, receiver })), rejected: 0 }
-    }
-
     /// Reads part of the state that the next unit needs; see [`Path::touch`](crate::Path::touch).
     #[inline]
     pub(crate) fn touch(&self) -> u64 {
@@ -43,7 +37,8 @@ impl<L> Encapsulation<L> {
         self.rejected = 0;
     }
 
-    /// Encrypts from now on. The overhead on the wire does not change, because it includes that of encryption.
+    /// Encrypts with one cipher and decrypts with another from now on: the two ends of the link, with the same key. The
+    /// overhead on the wire does not change, because it includes that of encryption.
     pub fn encrypt(&mut self, sender: Box<dyn FrameCipher>, receiver: Box<dyn FrameCipher>) {
         self.ends = Some(Box::new(Ends { sender, receiver }));
     }

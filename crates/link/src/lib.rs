@@ -7,7 +7,6 @@
 //!
 //! | link | effect on a unit |
 //! | --- | --- |
-//! | [`Null`] | delivers it immediately |
 //! | [`Mtu`] | fragments it, and reassembles it at the far end |
 //! | [`Encapsulation`] | adds the link's overhead per packet, including that of WEP or CCMP, and encrypts its payload |
 //! | [`Rate`] | serialises it after earlier units; bounded drop-tail queue |
@@ -51,7 +50,7 @@ pub use path::{Direction, Path, Radio, RadioTimes};
 pub use random::{Probability, Purpose, Stream};
 pub use rate::{Rate, RateValue, Silence};
 pub use time::{MAX_SECONDS, Ns};
-pub use unit::{Drop, Fate, Fragment, Null, Payload, Unit};
+pub use unit::{Drop, Fate, Fragment, Payload, Unit};
 
 /// Carries units from one end to the other, in one direction.
 ///

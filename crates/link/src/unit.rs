@@ -1,8 +1,5 @@
 //! Units that links carry, and their fates.
 
-use crate::{Link, Ns};
-use std::collections::VecDeque;
-
 /// A carried unit: its length on the wire and, optionally, its payload.
 ///
 /// The length is separate from the payload, because headers outside the payload (IP, TCP, link) also take time, and
@@ -113,33 +110,5 @@ impl Drop {
             Self::TooLong => "too-long",
             Self::Unencryptable => "unencryptable",
         }
-    }
-}
-
-/// A link without cost: offered units are due immediately, in order.
-#[derive(Clone, Debug)]
-pub struct Null<P = Vec<u8>> {
-    held: VecDeque<(Ns, Unit<P>)>,
-}
-
-impl<P> Default for Null<P> {
-    fn default() -> Self {
-        Self { held: VecDeque::new() }
-    }
-}
-
-impl<P: Payload> Link<P> for Null<P> {
-    fn offer(&mut self, at: Ns, unit: Unit<P>) -> Fate {
-        let at = self.held.back().map_or(at, |(last, _)| at.max(*last));
-        self.held.push_back((at, unit));
-        Fate::Accepted
-    }
-
-    fn next(&self) -> Option<Ns> {
-        self.held.front().map(|(at, _)| *at)
-    }
-
-    fn take(&mut self, until: Ns) -> Option<(Ns, Unit<P>)> {
-        if self.next()? <= until { self.held.pop_front() } else { None }
     }
 }

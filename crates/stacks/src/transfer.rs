@@ -3,14 +3,14 @@
 //! Shin, Gupta and Myers timed transfers of 130 to 2048 KiB over SSL on an open and on a WEP-protected 802.11b network.
 //! Here the server sends that much application data to the client over an established connection; each side's
 //! time is its CPU time. With link encryption every frame is really encrypted by the sender and decrypted by the
-//! receiver ([`Encapsulation`]).
+//! receiver ([`FrameCipher`]).
 
 use crate::measure::{MAX_REPEAT, MeasureError, Step, Summary};
 use crate::peers::{Pair, prepare};
 use crate::settings::Settings;
 use serde::Serialize;
+use shakedown_link::LinkEncryption;
 use shakedown_link::cipher::{Ccmp, CipherError, FrameCipher, MacHeader, Wep};
-use shakedown_link::{Encapsulation, Fate, Link, LinkEncryption, Ns, Null, Unit};
 use shakedown_trace::driver::{DriveError, Loopback};
 use shakedown_trace::endpoint::{Time, Transport};
 use shakedown_trace::{CloseReason, Endpoint, Event, Side, Suite};
@@ -72,7 +72,7 @@ pub fn measure(
                 .handshake(pair.client.as_mut(), pair.server.as_mut(), &mut ())
                 .map_err(|error| MeasureError::Handshake { suite: name(), error })?;
             let mut running = || progress(done).is_continue();
-            last = transfer(suite, &mut pair, data_bytes, link(encryption)?, &mut running)?;
+            last = transfer(suite, &mut pair, data_bytes, ciphers(encryption)?, &mut running)?;
             if repetition > 0 {
                 client_us.push(last.client.as_secs_f64() * 1e6);
                 server_us.push(last.server.as_secs_f64() * 1e6);
@@ -99,17 +99,16 @@ struct Passed {
     frames: u64,
 }
 
-type FrameLink = Encapsulation<Null>;
+/// The ciphers of a link's two ends, which share a key: the server's and the client's.
+type Ciphers = Option<[Box<dyn FrameCipher>; 2]>;
 
-/// A link from the server to the client whose ends share a key.
-fn link(encryption: LinkEncryption) -> Result<FrameLink, MeasureError> {
+fn ciphers(encryption: LinkEncryption) -> Result<Ciphers, MeasureError> {
     let both = |make: &dyn Fn() -> Result<Box<dyn FrameCipher>, CipherError>| {
-        let ends = make().and_then(|sender| Ok((sender, make()?)));
-        let (sender, receiver) = ends.map_err(|error| MeasureError::Link { reason: error.to_string() })?;
-        Ok(Encapsulation::new(sender, receiver, Null::default()))
+        let ends = make().and_then(|sender| Ok([sender, make()?]));
+        ends.map(Some).map_err(link_failed)
     };
     match encryption {
-        LinkEncryption::None => Ok(Encapsulation::counted(0, Null::default())),
+        LinkEncryption::None => Ok(None),
         LinkEncryption::Wep => both(&|| Ok(Box::new(Wep::new(b"shakedown wep", 0, 0)?))),
         LinkEncryption::Ccmp => both(&|| {
             let header = MacHeader::data([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2], [2, 0, 0, 0, 0, 3]);
@@ -123,7 +122,7 @@ fn transfer(
     suite: &Suite,
     pair: &mut Pair,
     data_bytes: usize,
-    mut link: FrameLink,
+    mut ciphers: Ciphers,
     running: &mut dyn FnMut() -> bool,
 ) -> Result<Passed, MeasureError> {
     let (client, server) = (pair.client.as_mut(), pair.server.as_mut());
@@ -131,7 +130,7 @@ fn transfer(
     let piece = vec![0x5a_u8; if datagrams { DATAGRAM_PIECE_BYTES } else { PIECE_BYTES }];
     let mut passed = Passed::default();
     let (mut sent, mut arrived) = (0, 0);
-    let (mut unit, mut joined) = (Vec::new(), Vec::new());
+    let (mut unit, mut frames, mut joined) = (Vec::new(), Vec::new(), Vec::new());
     while sent < data_bytes {
         if !running() {
             return Err(MeasureError::Interrupted);
@@ -152,16 +151,20 @@ fn transfer(
             passed.payload_bytes += unit.len() as u64;
             for frame in unit.chunks(FRAME_BYTES) {
                 passed.frames += 1;
-                let bytes = u32::try_from(frame.len()).unwrap_or(u32::MAX);
-                if let Fate::Dropped(cause) = link.offer(Ns::ZERO, Unit::new(bytes, frame.to_vec())) {
-                    return Err(MeasureError::Link { reason: cause.as_str().to_owned() });
+                let mut frame = frame.to_vec();
+                if let Some([sender, _]) = &mut ciphers {
+                    sender.seal(&mut frame).map_err(link_failed)?;
                 }
+                frames.push(frame);
             }
             passed.server += start.elapsed();
             let start = Instant::now();
             joined.clear();
-            while let Some((_, frame)) = link.take(Ns::ZERO) {
-                joined.extend(frame.payload.unwrap_or_default());
+            for mut frame in frames.drain(..) {
+                if let Some([_, receiver]) = &mut ciphers {
+                    receiver.open(&mut frame).map_err(link_failed)?;
+                }
+                joined.extend(frame);
             }
             client.handle_input(Time::ZERO, &joined);
             let received = received(client);
@@ -176,6 +179,10 @@ fn transfer(
         return Err(failed(suite, &difference));
     }
     Ok(passed)
+}
+
+fn link_failed(error: CipherError) -> MeasureError {
+    MeasureError::Link { reason: error.to_string() }
 }
 
 fn failed(suite: &Suite, reason: &dyn std::fmt::Display) -> MeasureError {
@@ -206,16 +213,17 @@ mod tests {
     #[test]
     fn frames_are_encrypted_and_decrypted() {
         for (name, encryption) in LINKS {
-            let mut link = link(encryption).unwrap();
+            let Some([mut sender, mut receiver]) = ciphers(encryption).unwrap() else {
+                assert_eq!(encryption, LinkEncryption::None);
+                continue;
+            };
             let frame = vec![0x5a; 1000];
-            assert_eq!(link.offer(Ns::ZERO, Unit::new(1000, frame.clone())), Fate::Accepted);
-            let under_way = link.inner.take(Ns::ZERO).unwrap().1;
-            let payload = under_way.payload.clone().unwrap();
+            let mut payload = frame.clone();
+            sender.seal(&mut payload).unwrap();
             assert_eq!(payload.len(), 1000 + encryption.overhead_bytes() as usize, "{name}");
-            let hidden = !payload.windows(16).any(|window| window == &frame[..16]);
-            assert_eq!(hidden, encryption != LinkEncryption::None, "{name}");
-            assert_eq!(link.inner.offer(Ns::ZERO, under_way), Fate::Accepted);
-            assert_eq!(link.take(Ns::ZERO).unwrap().1.payload.unwrap(), frame, "{name}");
+            assert!(!payload.windows(16).any(|window| window == &frame[..16]), "{name}");
+            receiver.open(&mut payload).unwrap();
+            assert_eq!(payload, frame, "{name}");
         }
     }
 }

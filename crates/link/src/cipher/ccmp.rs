@@ -1,6 +1,6 @@
 //! CCMP (IEEE 802.11-2012, section 11.4.3): AES-128 in CCM mode, an 8-byte MIC, a 48-bit packet number.
 
-use super::{CCMP_OVERHEAD_BYTES, CipherError, FrameCipher};
+use super::{CipherError, FrameCipher};
 use openssl::cipher::Cipher;
 use openssl::cipher_ctx::CipherCtx;
 
@@ -62,10 +62,6 @@ impl Ccmp {
 }
 
 impl FrameCipher for Ccmp {
-    fn overhead_bytes(&self) -> u32 {
-        CCMP_OVERHEAD_BYTES
-    }
-
     fn seal(&mut self, frame: &mut Vec<u8>) -> Result<(), CipherError> {
         if self.sent >= MAX_NUMBER {
             return Err(CipherError::Exhausted);

@@ -18,9 +18,6 @@ pub const CCMP_OVERHEAD_BYTES: u32 = 16;
 
 /// Encrypts or decrypts frames; one end of a link.
 pub trait FrameCipher: Send {
-    /// Bytes that encryption adds to a frame.
-    fn overhead_bytes(&self) -> u32;
-
     /// Replaces a frame body by its encrypted form, including the headers and check values of the encryption.
     fn seal(&mut self, frame: &mut Vec<u8>) -> Result<(), CipherError>;
 

@@ -1,7 +1,7 @@
 //! Wired Equivalent Privacy (IEEE 802.11-1999, section 8.2): RC4 over the body and its CRC-32; the key is a public
 //! 24-bit IV followed by the secret.
 
-use super::{CipherError, FrameCipher, WEP_OVERHEAD_BYTES};
+use super::{CipherError, FrameCipher};
 use openssl::cipher::Cipher;
 use openssl::cipher_ctx::CipherCtx;
 use openssl::error::ErrorStack;
@@ -59,10 +59,6 @@ impl Wep {
 }
 
 impl FrameCipher for Wep {
-    fn overhead_bytes(&self) -> u32 {
-        WEP_OVERHEAD_BYTES
-    }
-
     fn seal(&mut self, frame: &mut Vec<u8>) -> Result<(), CipherError> {
         // The standard lets the IV wrap around, which is what broke WEP.
         self.iv = (self.iv + 1) & 0x00ff_ffff;

@@ -197,10 +197,6 @@ impl Tap {
 }
 
 impl FrameCipher for Tap {
-    fn overhead_bytes(&self) -> u32 {
-        self.cipher.overhead_bytes()
-    }
-
     fn seal(&mut self, frame: &mut Vec<u8>) -> Result<(), shakedown_link::cipher::CipherError> {
         self.cipher.seal(frame)?;
         if self.is_sender {
