@@ -116,6 +116,7 @@ pub fn scenario(handshake: HandshakeSpec, bearer: BearerSpec, clients: u64) -> S
         timeout_s: None,
         retry: None,
         warmup_clients: 0,
+        cooldown_clients: 0,
         records: None,
         precision: None,
         series_s: 0.0,
