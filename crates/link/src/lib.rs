@@ -15,7 +15,7 @@
 //! | [`Delay`] | delays it: constant, or drawn from a distribution; in order unless reordering is configured |
 //!
 //! [`BearerSpec`] mirrors a bearer profile. A validated one, [`Bearer`], builds a [`Path`]: both directions and
-//! their shared state (a half-duplex medium, a radio that must be set up and becomes idle).
+//! their shared state (a half-duplex medium, a radio that must be set up).
 //!
 //! Each use of randomness has a [`Stream`], identified by (seed, entity, purpose) and bit-identical on every platform:
 //! the same seed gives the same fates everywhere, and a new link does not change the draws of other links.
@@ -46,7 +46,7 @@ pub use encapsulation::Encapsulation;
 pub use loss::{Loss, LossProcess};
 pub use mtu::Mtu;
 pub use one_way::OneWay;
-pub use path::{Direction, Path, Radio, RadioTimes};
+pub use path::{Direction, Path, RadioTimes};
 pub use random::{Probability, Purpose, Stream};
 pub use rate::{Rate, RateValue, Silence};
 pub use time::{MAX_SECONDS, Ns};

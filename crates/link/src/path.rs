@@ -22,76 +22,42 @@ impl Direction {
     }
 }
 
-/// The state of a client's radio. It is set up when either side sends, and idle again some time after the last unit.
+/// The state of a client's radio. It is set up when either side sends.
 #[derive(Clone, Copy, Debug)]
-pub struct Radio {
+pub(crate) struct Radio {
     setup: Ns,
-    idle_after: Option<Ns>,
     /// When set-up is complete; `None` while idle.
     ready_at: Option<Ns>,
-    last_activity: Ns,
     setting_up: Ns,
     setups: u32,
     connected: Ns,
 }
 
 impl Radio {
-    /// An idle radio. Set-up takes `setup`; the radio becomes idle `idle_after` after the last unit, or never.
-    pub fn new(setup: Ns, idle_after: Option<Ns>) -> Self {
-        let zero = Ns::ZERO;
-        Self {
-            setup,
-            idle_after,
-            ready_at: None,
-            last_activity: zero,
-            setting_up: zero,
-            setups: 0,
-            connected: zero,
-        }
+    /// An idle radio, of which each set-up takes `setup`.
+    pub(crate) fn new(setup: Ns) -> Self {
+        Self { setup, ready_at: None, setting_up: Ns::ZERO, setups: 0, connected: Ns::ZERO }
     }
 
     /// Makes the radio idle.
     fn release(&mut self, at: Ns) {
-        if let Some((ready_at, _)) = self.session(at) {
+        if let Some(ready_at) = self.ready_at.take() {
             self.connected += at.since(ready_at);
         }
-        self.ready_at = None;
-    }
-
-    /// Changes the time for later set-ups.
-    pub(crate) fn takes(&mut self, setup: Ns) {
-        self.setup = setup;
-    }
-
-    /// When the current connection began and, if it ended before `now`, when it ended.
-    fn session(&self, now: Ns) -> Option<(Ns, Option<Ns>)> {
-        let ready_at = self.ready_at?;
-        let idle_at = self.idle_after.map(|after| self.last_activity.max(ready_at) + after);
-        Some((ready_at, idle_at.filter(|idle| *idle <= now)))
     }
 
     /// When a unit offered at `at` can be sent; sets up an idle radio.
     fn ready(&mut self, at: Ns) -> Ns {
-        match self.session(at) {
-            Some((ready_at, None)) => ready_at,
-            session => {
-                if let Some((ready_at, Some(idle_at))) = session {
-                    self.connected += idle_at - ready_at;
-                }
-                self.setting_up += self.setup;
-                self.setups += 1;
-                let ready_at = at + self.setup;
-                self.ready_at = Some(ready_at);
-                ready_at
-            }
-        }
+        *self.ready_at.get_or_insert_with(|| {
+            self.setting_up += self.setup;
+            self.setups += 1;
+            at + self.setup
+        })
     }
 
     /// Time of set-ups and time connected (including sending and receiving), up to `until`.
     fn times(&self, until: Ns) -> (Ns, Ns) {
-        let open = self
-            .session(until)
-            .map_or(Ns::ZERO, |(ready_at, idle_at)| idle_at.unwrap_or(until).since(ready_at));
+        let open = self.ready_at.map_or(Ns::ZERO, |ready_at| until.since(ready_at));
         (self.setting_up, self.connected + open)
     }
 }
@@ -106,7 +72,6 @@ pub struct RadioTimes {
     pub setups: u32,
     /// Set up, but neither sending nor receiving.
     pub waiting: Ns,
-    pub idle: Ns,
     pub sent_bytes: u64,
     pub received_bytes: u64,
 }
@@ -123,9 +88,8 @@ pub struct Path<P: Payload = Vec<u8>> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shared {
     pub(crate) radio: Option<Radio>,
-    /// Turnaround time of a medium that both directions share.
-    pub(crate) half_duplex: Option<Ns>,
-    pub(crate) last: Option<Direction>,
+    /// Both directions share the medium.
+    pub(crate) half_duplex: bool,
 }
 
 impl<P: Payload> Path<P> {
@@ -146,25 +110,13 @@ impl<P: Payload> Path<P> {
         if self.shared.is_some() {
             self.hold(direction, at);
         }
-        let fate = self.way(direction).offer(at, unit);
-        if let Some(Shared { radio: Some(radio), .. }) = self.shared.as_deref_mut() {
-            let (up, down) = (self.up.sender().free_at(), self.down.sender().free_at());
-            radio.last_activity = radio.last_activity.max(match direction {
-                Direction::Up => up,
-                Direction::Down => down,
-            });
-        }
-        fate
+        self.way(direction).offer(at, unit)
     }
 
     /// Sets up the radio if it is idle, and returns when it is connected.
     pub fn set_up(&mut self, at: Ns) -> Ns {
         match self.shared.as_deref_mut().and_then(|shared| shared.radio.as_mut()) {
-            Some(radio) => {
-                let ready_at = radio.ready(at).max(at);
-                radio.last_activity = radio.last_activity.max(ready_at);
-                ready_at
-            }
+            Some(radio) => radio.ready(at).max(at),
             None => at,
         }
     }
@@ -192,10 +144,8 @@ impl<P: Payload> Path<P> {
             Direction::Up => (&mut self.up, &self.down),
             Direction::Down => (&mut self.down, &self.up),
         };
-        if let Some(turnaround) = shared.half_duplex {
-            let turns = shared.last.is_some_and(|last| last != direction);
-            earliest = earliest.max(other.sender().free_at() + if turns { turnaround } else { Ns::ZERO });
-            shared.last = Some(direction);
+        if shared.half_duplex {
+            earliest = earliest.max(other.sender().free_at());
         }
         if earliest > at {
             way.sender_mut().hold_until(earliest);
@@ -269,7 +219,6 @@ impl<P: Payload> Path<P> {
             setting_up,
             setups: radio.map_or(0, |radio| radio.setups),
             waiting: connected.since(up.busy() + down.busy()),
-            idle: (until - from).since(setting_up + connected),
             sent_bytes: up.sent_bytes(),
             received_bytes: down.sent_bytes(),
         }

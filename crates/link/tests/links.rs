@@ -255,35 +255,34 @@ fn full_duplex_directions_are_independent() {
 }
 
 #[test]
-fn half_duplex_medium_is_shared_with_turnaround_time() {
-    let mut path = path(&BearerSpec { half_duplex: true, turnaround_s: 0.01, ..spec() });
+fn half_duplex_medium_is_shared() {
+    let mut path = path(&BearerSpec { half_duplex: true, ..spec() });
     for direction in [Direction::Up, Direction::Down, Direction::Down] {
         assert_eq!(path.offer(direction, Ns::ZERO, sized(60)), Fate::Accepted);
     }
     let times: Vec<u64> =
         std::iter::from_fn(|| path.take(Ns::MAX)).map(|(at, ..)| at.0 / 1_000_000).collect();
-    assert_eq!(times, [50 + 391, 50 + 10 + 50 + 391, 50 + 10 + 100 + 391]);
+    assert_eq!(times, [50 + 391, 100 + 391, 150 + 391]);
 }
 
 #[test]
-fn radio_setup_is_repeated_after_idle() {
-    let mut path = path(&BearerSpec { setup_s: 2.0, idle_after_s: Some(10.0), ..spec() });
-    let mut sent = |direction, at: u64| {
+fn radio_setup_is_repeated_after_its_release() {
+    let mut path = path(&BearerSpec { setup: Some(DistributionSpec::Constant { s: 2.0 }), ..spec() });
+    let sent = |path: &mut Path, direction, at: u64| {
         assert_eq!(path.offer(direction, Ns::from_ms(at), sized(60)), Fate::Accepted);
         path.take(Ns::MAX).expect("accepted").0.0 / 1_000_000 - at
     };
-    assert_eq!(sent(Direction::Up, 1000), 2000 + 441);
-    assert_eq!(sent(Direction::Down, 4000), 441);
-    // 9.95 s after the last bit: still connected. 10 s after the last bit: idle.
-    assert_eq!(sent(Direction::Up, 14_000), 441);
-    assert_eq!(sent(Direction::Up, 24_050), 2000 + 441);
+    assert_eq!(sent(&mut path, Direction::Up, 1000), 2000 + 441);
+    assert_eq!(sent(&mut path, Direction::Down, 4000), 441);
+    assert_eq!(sent(&mut path, Direction::Up, 14_000), 441);
+    path.release(Ns::from_ms(20_000));
+    assert_eq!(sent(&mut path, Direction::Up, 24_000), 2000 + 441);
     let times = path.times(Ns::ZERO, Ns::from_ms(50_000));
     assert_eq!(times.sending, Ns::from_ms(150));
     assert_eq!(times.receiving, Ns::from_ms(50));
     assert_eq!(times.setting_up, Ns::from_s(4));
-    // Connected from 3 s to 24.05 s and from 26.05 s to 36.1 s.
-    assert_eq!(times.waiting, Ns::from_ms(21_050 + 10_050 - 200));
-    assert_eq!(times.idle, Ns::from_ms(50_000 - 4000 - 21_050 - 10_050));
+    // Connected from 3 s to 20 s and from 26 s to the end.
+    assert_eq!(times.waiting, Ns::from_ms(17_000 + 24_000 - 200));
     assert_eq!((times.sent_bytes, times.received_bytes), (180, 60));
 }
 
@@ -312,7 +311,10 @@ fn impossible_bearers_are_refused_with_the_key() {
     assert!(refused(|spec| spec.down_bits_per_s = Some(f64::NAN)).starts_with("down_bits_per_s is NaN"));
     assert!(refused(|spec| spec.traversal_s = -1.0).contains("traversal_s"));
     assert!(refused(|spec| spec.loss = 1.5).starts_with("loss is 1.5"));
-    assert!(refused(|spec| spec.setup_s = f64::INFINITY).starts_with("setup_s"));
+    assert!(
+        refused(|spec| spec.setup = Some(DistributionSpec::Constant { s: f64::INFINITY }))
+            .starts_with("setup")
+    );
     assert!(refused(|spec| spec.mtu_bytes = 20).starts_with("mtu_bytes is 20"));
     assert!(refused(|spec| spec.loss_burst_packets = 0.5).starts_with("loss_burst_packets is 0.5"));
     assert!(serde_json::from_str::<BearerSpec>(r#"{"traversal_s": 0, "up": 1}"#).is_err());
@@ -438,8 +440,8 @@ proptest! {
         let spec = BearerSpec {
             loss: shares[0], duplication: shares[1], reordering: shares[2], reordering_s: 0.05,
             loss_burst_packets: f64::from(burst * 3), traversal_sd_s: sd_s, traversal_holds_s: holds_s,
-            traversal_reorders: reorders, half_duplex, setup_s, idle_after_s: Some(0.2), queue_bytes: Some(5000),
-            mtu_bytes: 576, ..spec()
+            traversal_reorders: reorders, half_duplex, setup: Some(DistributionSpec::Constant { s: setup_s }),
+            queue_bytes: Some(5000), mtu_bytes: 576, ..spec()
         };
         let bearer = Bearer::try_from(&spec).expect("valid");
         let mut used = bearer.path(seeds[0], 1);

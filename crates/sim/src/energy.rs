@@ -77,13 +77,8 @@ fn radio_energy_j(power: &EnergySpec, times: &RadioTimes) -> Option<f64> {
     let sending = moved(power.send_w, times.sending, power.send_j_per_byte, times.sent_bytes);
     let receiving = moved(power.receive_w, times.receiving, power.receive_j_per_byte, times.received_bytes);
     sending.or(receiving)?;
-    let setup = power
-        .setup_j
-        .map(|joules| joules * f64::from(times.setups))
-        .or(over(power.setup_w, times.setting_up));
+    let setup = power.setup_j.map(|joules| joules * f64::from(times.setups));
     let tail = power.tail_w.zip(power.tail_s).map(|(watts, s)| watts * s);
-    // An idle radio uses this power also without a handshake; the power is counted if the profile gives it.
-    let idle = over(power.sleep_w, times.idle).unwrap_or(0.0);
     let parts = [sending, receiving, over(power.idle_w, times.waiting), setup, tail];
-    Some(parts.into_iter().flatten().fold(idle, |sum, joules| sum + joules))
+    Some(parts.into_iter().flatten().fold(0.0, |sum, joules| sum + joules))
 }

@@ -66,11 +66,10 @@ fn share() -> impl Strategy<Value = f64> {
 fn bearer() -> impl Strategy<Value = Value> {
     let rate = || prop::option::of((-3.0..10.0_f64).prop_map(|power| 10_f64.powf(power)));
     let rates = (rate(), rate(), prop::option::of(0_u64..100_000));
-    let delays = (distribution(), seconds(), any::<bool>(), seconds(), prop::option::of(seconds()));
+    let delays = (distribution(), seconds(), any::<bool>(), seconds());
     let losses = (share(), share(), share(), seconds(), prop::option::of(1.0..20.0_f64));
     let medium = (
         any::<bool>(),
-        seconds(),
         0.01..=1.0_f64,
         seconds(),
         68_u32..2000,
@@ -80,11 +79,11 @@ fn bearer() -> impl Strategy<Value = Value> {
         json!({
             "up_bits_per_s": rates.0, "down_bits_per_s": rates.1, "queue_bytes": rates.2,
             "traversal_s": 0.0, "traversal": delays.0, "traversal_holds_s": delays.1,
-            "traversal_reorders": delays.2, "setup_s": delays.3, "idle_after_s": delays.4,
+            "traversal_reorders": delays.2, "setup": {"kind": "constant", "s": delays.3},
             "loss": losses.0, "duplication": losses.1, "reordering": losses.2, "reordering_s": losses.3,
             "loss_burst_packets": losses.4.unwrap_or(0.0),
-            "half_duplex": medium.0, "turnaround_s": medium.1, "duty_cycle_up": medium.2,
-            "pause_down_s": medium.3, "mtu_bytes": medium.4, "super_packets": medium.5,
+            "half_duplex": medium.0, "duty_cycle_up": medium.1,
+            "pause_down_s": medium.2, "mtu_bytes": medium.3, "super_packets": medium.4,
             "energy": {"send_w": 1.0, "receive_w": 0.5, "idle_w": 0.1},
         })
     })

@@ -367,8 +367,7 @@ fn resumed_share_may_change_over_time() {
 #[test]
 fn energy_is_power_times_time_and_unknown_without_power() {
     let mut bearer = path(8000.0, 8000.0, 100.0);
-    bearer.setup_s = 2.0;
-    bearer.idle_after_s = Some(10.0);
+    bearer.setup = Some(constant(2.0));
     bearer.energy.send_w = Some(1.0);
     bearer.energy.receive_w = Some(0.5);
     bearer.energy.idle_w = Some(0.1);
@@ -382,13 +381,11 @@ fn energy_is_power_times_time_and_unknown_without_power() {
     bearer.energy.setup_j = Some(1.2);
     bearer.energy.tail_w = Some(0.3);
     bearer.energy.tail_s = Some(10.0);
-    // The radio sleeps while the client computes its hello.
-    bearer.energy.sleep_w = Some(0.01);
     let known = alone(handshake, bearer).report();
     let waiting_s = 4.0 * 0.1;
     let elapsed_s = 0.25 + 2.0 + 1.46 + waiting_s;
     let used = 0.5 * 1.0 + 0.96 * 0.5 + waiting_s * 0.1;
-    let set_up_and_after = 1.2 + 0.25 * 0.01 + 0.3 * 10.0;
+    let set_up_and_after = 1.2 + 0.3 * 10.0;
     // The processor's wait for the set-up is not counted.
     let processor = 0.25 * 2.0 + (elapsed_s - 0.25 - 2.0) * 0.2;
     for (report, expected) in [(partial, used + processor), (known, used + processor + set_up_and_after)] {

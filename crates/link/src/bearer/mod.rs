@@ -5,10 +5,10 @@ mod spec;
 pub use spec::{BearerError, BearerSpec, EnergySpec, LinkEncryption, SuperPackets};
 
 use crate::one_way::{OneWay, Streams};
-use crate::path::Shared;
+use crate::path::{Radio, Shared};
 use crate::{
     Delay, Direction, Distribution, Duplication, Encapsulation, Loss, LossProcess, Mtu, Ns, Path, Payload,
-    Probability, Purpose, Radio, Rate, RateValue, Silence, Stream,
+    Probability, Purpose, Rate, RateValue, Silence, Stream,
 };
 use spec::{probability, seconds};
 
@@ -25,7 +25,7 @@ pub struct Bearer {
     holds: Ns,
     overtaking: bool,
     setup: Distribution,
-    shared: Option<Shared>,
+    half_duplex: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -56,13 +56,6 @@ impl TryFrom<&BearerSpec> for Bearer {
         }
         spec.energy.check()?;
         let setup = spec.setup_time()?;
-        let idle_after = spec.idle_after_s.map(|s| seconds("idle_after_s", s)).transpose()?;
-        let turnaround = seconds("turnaround_s", spec.turnaround_s)?;
-        let has_setup = setup.as_constant() != Some(Ns::ZERO) || idle_after.is_some();
-        // The set-up time is drawn for each path.
-        let radio = has_setup.then(|| Radio::new(Ns::ZERO, idle_after));
-        let half_duplex = spec.half_duplex.then_some(turnaround);
-        let shares = radio.is_some() || half_duplex.is_some();
         Ok(Self {
             up: spec.way(Direction::Up)?,
             down: spec.way(Direction::Down)?,
@@ -74,7 +67,7 @@ impl TryFrom<&BearerSpec> for Bearer {
             holds: seconds("traversal_holds_s", spec.traversal_holds_s)?,
             overtaking: spec.traversal_reorders,
             setup,
-            shared: shares.then_some(Shared { radio, half_duplex, last: None }),
+            half_duplex: spec.half_duplex,
         })
     }
 }
@@ -91,7 +84,8 @@ impl Bearer {
             && self.down.silence.is_none()
             && self.duplication.is_never()
             && self.reordering.is_never()
-            && self.shared.is_none()
+            && !self.half_duplex
+            && !self.has_setup()
     }
 
     /// True if nothing but loss is random.
@@ -138,11 +132,13 @@ impl Bearer {
     }
 
     fn shared_of(&self, seed: u64, entity: u64) -> Option<Shared> {
-        let mut shared = self.shared;
-        if let Some(radio) = shared.as_mut().and_then(|shared| shared.radio.as_mut()) {
-            radio.takes(self.setup_time(seed, entity));
-        }
-        shared
+        let radio = self.has_setup().then(|| Radio::new(self.setup_time(seed, entity)));
+        let shares = radio.is_some() || self.half_duplex;
+        shares.then_some(Shared { radio, half_duplex: self.half_duplex })
+    }
+
+    fn has_setup(&self) -> bool {
+        self.setup.as_constant() != Some(Ns::ZERO)
     }
 
     fn streams(&self, way: &Way, seed: u64, entity: u64) -> Streams {
@@ -159,7 +155,7 @@ impl Bearer {
     }
 
     /// The set-up time of a client's radio.
-    pub fn setup_time(&self, seed: u64, entity: u64) -> Ns {
+    fn setup_time(&self, seed: u64, entity: u64) -> Ns {
         self.setup
             .as_constant()
             .unwrap_or_else(|| self.setup.draw(&mut Stream::of(seed, entity, Purpose::SETUP)))

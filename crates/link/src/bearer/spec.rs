@@ -55,15 +55,11 @@ pub struct EnergySpec {
     pub receive_w: Option<f64>,
     /// Power while set up, but neither sending nor receiving.
     pub idle_w: Option<f64>,
-    /// Power while being set up.
-    pub setup_w: Option<f64>,
-    /// Power of the idle radio.
-    pub sleep_w: Option<f64>,
     /// Energy per byte sent.
     pub send_j_per_byte: Option<f64>,
     /// Energy per byte received.
     pub receive_j_per_byte: Option<f64>,
-    /// Energy of a set-up from idle, in place of power times time.
+    /// Energy of a set-up from idle.
     pub setup_j: Option<f64>,
     /// Power while the radio stays connected after the last byte, for `tail_s`.
     pub tail_w: Option<f64>,
@@ -144,18 +140,9 @@ pub struct BearerSpec {
     /// Whether both directions share one medium.
     #[serde(default)]
     pub half_duplex: bool,
-    /// Half duplex: time from the end of sending in one direction to the start in the other.
-    #[serde(default)]
-    pub turnaround_s: f64,
-    /// Set-up time before the first packet, and before the first one after the radio was idle.
-    #[serde(default)]
-    pub setup_s: f64,
-    /// The same as a distribution, drawn once per path; replaces `setup_s`.
+    /// Set-up time of an idle radio, drawn once per path; `None`: it takes no time.
     #[serde(default)]
     pub setup: Option<DistributionSpec>,
-    /// Time from the last packet until the radio becomes idle; `None`: it never does.
-    #[serde(default)]
-    pub idle_after_s: Option<f64>,
     /// Depth of the sender's drop-tail queue, including the packet in service; `None`: unlimited.
     #[serde(default)]
     pub queue_bytes: Option<u64>,
@@ -227,8 +214,6 @@ impl EnergySpec {
             ("send_w", self.send_w),
             ("receive_w", self.receive_w),
             ("idle_w", self.idle_w),
-            ("setup_w", self.setup_w),
-            ("sleep_w", self.sleep_w),
             ("send_j_per_byte", self.send_j_per_byte),
             ("receive_j_per_byte", self.receive_j_per_byte),
             ("setup_j", self.setup_j),
@@ -251,12 +236,8 @@ impl BearerSpec {
     }
 
     pub(super) fn setup_time(&self) -> Result<Distribution, BearerError> {
-        let key = if self.setup.is_some() { "setup" } else { "setup_s" };
-        let spec = self.setup.clone().unwrap_or(DistributionSpec::Constant { s: self.setup_s });
-        Distribution::try_from(&spec).map_err(|error| match (&self.setup, error) {
-            (None, _) => BearerError::Time { key, value: self.setup_s },
-            (Some(_), error) => BearerError::Distribution { key, error },
-        })
+        let Some(spec) = &self.setup else { return Ok(Distribution::constant(Ns::ZERO)) };
+        Distribution::try_from(spec).map_err(|error| BearerError::Distribution { key: "setup", error })
     }
 
     pub(super) fn way(&self, direction: Direction) -> Result<Way, BearerError> {

@@ -154,7 +154,7 @@ impl Probes {
         let slowest =
             [spec.up_bits_per_s, spec.down_bits_per_s].into_iter().flatten().fold(f64::INFINITY, f64::min);
         let sending_s = 8.0 * f64::from(wire_bytes(&plan.link, DELAY_PACKET_BYTES)) / slowest;
-        let gap_s = (2.0 * sending_s + spec.turnaround_s).max(plan.seconds / 2.0 / MAX_DELAY_PROBES as f64);
+        let gap_s = (2.0 * sending_s).max(plan.seconds / 2.0 / MAX_DELAY_PROBES as f64);
         let count = ((plan.seconds / gap_s / 2.0) as u64).clamp(2, MAX_DELAY_PROBES);
         let begin_ns = sys::monotonic_ns() + 10_000_000;
         let probes = (0..2 * count).map(|index| Planned {

@@ -64,7 +64,6 @@ fn replay_matches_engines_with_short_packets_and_half_duplex() {
         let mut bearer = path(50e3, 50e3, 20.0);
         bearer.mtu_bytes = 600;
         bearer.half_duplex = true;
-        bearer.turnaround_s = 0.005;
         let scenario = scenario(subject.spec(), bearer, 3);
         let engines = run(&subject, &scenario).unwrap();
         compare(subject.name, &engines, &replay(&scenario));
