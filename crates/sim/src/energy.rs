@@ -79,6 +79,7 @@ fn radio_energy_j(power: &EnergySpec, times: &RadioTimes) -> Option<f64> {
     sending.or(receiving)?;
     let setup = power.setup_j.map(|joules| joules * f64::from(times.setups));
     let tail = power.tail_w.zip(power.tail_s).map(|(watts, s)| watts * s);
-    let parts = [sending, receiving, over(power.idle_w, times.waiting), setup, tail];
+    let again = power.again_j.map(|joules| joules * f64::from(times.setups.saturating_sub(1)));
+    let parts = [sending, receiving, over(power.idle_w, times.waiting), setup, tail, again];
     Some(parts.into_iter().flatten().fold(0.0, |sum, joules| sum + joules))
 }

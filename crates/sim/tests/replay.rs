@@ -364,6 +364,34 @@ fn resumed_share_may_change_over_time() {
     within(resumed(&[(0.0, 0.0)]), 0.0);
 }
 
+/// Three attempts of 5 s whose messages are lost, with pauses of 100 s. The radio is set up for each in 2 s, and idle 1 s
+/// after the first two.
+#[test]
+fn radio_is_idle_in_long_pauses_and_each_further_set_up_counts() {
+    let mut bearer = path(8000.0, 8000.0, 100.0);
+    bearer.setup = Some(constant(2.0));
+    bearer.loss = 1.0;
+    bearer.energy.receive_w = Some(0.5);
+    bearer.energy.idle_w = Some(0.1);
+    bearer.energy.again_j = Some(7.0);
+    let mut energy_j = |idle_after_s| {
+        bearer.energy.idle_after_s = idle_after_s;
+        let retry = RetrySpec { attempts: 3, delay_s: 100.0, factor: 1.0, maximum_s: 100.0, jitter: 0.0 };
+        let classes = vec![class(flights(TransportKind::Ideal), bearer.clone())];
+        let fleet = scenario(classes, 1, ArrivalSpec::Deterministic { per_s: 1.0 });
+        let outcome = run(Scenario { timeout_s: Some(5.0), retry: Some(retry), ..fleet });
+        assert_eq!((outcome.attempts, outcome.completed), (3, 0));
+        outcome.energy.mean().expect("known") * 1e-9
+    };
+    let sending_s = 3.0 * 0.2;
+    let idle = (4.0 + 4.0 + 3.0 - sending_s) * 0.1 + 2.0 * 7.0;
+    let found = energy_j(Some(1.0));
+    assert!((found - idle).abs() < 1e-6, "{found}, expected {idle}");
+    let connected = (3.0 * 5.0 + 2.0 * 100.0 - 2.0 - sending_s) * 0.1;
+    let found = energy_j(None);
+    assert!((found - connected).abs() < 1e-6, "{found}, expected {connected}");
+}
+
 #[test]
 fn energy_is_power_times_time_and_unknown_without_power() {
     let mut bearer = path(8000.0, 8000.0, 100.0);

@@ -220,7 +220,7 @@ def bearer_spec(bearer: Bearer, *, from_idle: bool = False) -> dict[str, Any]:
         "half_duplex": bearer.half_duplex,
         "super_packets": bearer.super_packets,
         "setup": builtins(bearer.setup) if from_idle and bearer.setup is not None else None,
-        "energy": _radio(bearer.energy),
+        "energy": _radio(bearer.energy, from_idle=from_idle),
     }
     for name, way in (("up", bearer.up), ("down", bearer.down)):
         found |= {
@@ -242,8 +242,12 @@ def tcp_spec(bearer: Bearer) -> dict[str, Any]:
     return {**tcp, "client_reordering": reordering, "server_reordering": reordering}
 
 
-def _radio(power: BearerEnergy) -> dict[str, float | None]:
-    """The radio's power by state; set-up and tail are accounted separately (`prediction.energy`)."""
+def _radio(power: BearerEnergy, *, from_idle: bool) -> dict[str, float | None]:
+    """The radio's power by state. The first set-up and the last tail are accounted separately
+    (`prediction.energy`). A radio that was idle at first becomes idle again in long pauses between attempts.
+    """
     found = structs.asdict(structs.replace(power, setup_j=0.0, tail_w=0.0, tail_s=0.0))
     del found["spread"]
-    return found
+    parts = (power.setup_j, power.tail_w, power.tail_s)
+    known = None if None in parts else parts[0] + parts[1] * parts[2]
+    return {**found, "again_j": known, "idle_after_s": power.tail_s if from_idle else None}

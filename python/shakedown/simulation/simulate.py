@@ -257,7 +257,7 @@ def figures(
     ends = clients_missing and report["offered"] is None
     bounded_load = bounded_times and not ends
     basis = known_basis([*(side for one in clients for side in one.sides()), *records])
-    energy, energy_basis, bounded, wake_tail = _energies(clients)
+    energy, energy_basis, bounded, wake_tail = _energies(clients, settled)
 
     def times(name: str, *, bounded: bool = bounded_times) -> dict[str, Any]:
         return spread(report[name], everything, bounded=bounded, basis=basis)
@@ -380,7 +380,7 @@ def missing_of(sides: Iterable[SideCost]) -> list[str]:
     return list(dict.fromkeys(one for side in sides for one in side.missing))
 
 
-def _energies(clients: Sequence[Client]) -> tuple[list[str], Basis, bool, dict[str, Any]]:
+def _energies(clients: Sequence[Client], settled: Settled) -> tuple[list[str], Basis, bool, dict[str, Any]]:
     """The unknown parts of the handshake's energy, the basis of the others, whether the unknown ones are
     negligible, and the energy of waking and tail, as a mean over all kinds of clients.
     """
@@ -391,6 +391,10 @@ def _energies(clients: Sequence[Client]) -> tuple[list[str], Basis, bool, dict[s
     parts = [energy.wake_tail.times(share) for share, energy in found]
     mean = reduce(Range.plus, parts)
     bounded = all(energy.known for _, energy in found)
+    if settled.retries and settled.fleet.from_idle:
+        # A client that tries again may set up its radio again.
+        lacking |= dict.fromkeys(around)
+        bounded = bounded and not around
     return (
         list(lacking),
         weakest(energy.basis for _, energy in found),

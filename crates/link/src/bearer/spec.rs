@@ -64,6 +64,10 @@ pub struct EnergySpec {
     /// Power while the radio stays connected after the last byte, for `tail_s`.
     pub tail_w: Option<f64>,
     pub tail_s: Option<f64>,
+    /// Energy of each set-up after the first, with that of the tail before it.
+    pub again_j: Option<f64>,
+    /// Without a cell, the radio becomes idle in a pause between attempts that is longer than this; `None`: never.
+    pub idle_after_s: Option<f64>,
 }
 
 /// The fields of a bearer profile. Times in seconds, rates in bit/s, lengths in bytes.
@@ -219,6 +223,8 @@ impl EnergySpec {
             ("setup_j", self.setup_j),
             ("tail_w", self.tail_w),
             ("tail_s", self.tail_s),
+            ("again_j", self.again_j),
+            ("idle_after_s", self.idle_after_s),
         ];
         for (key, value) in all {
             if let Some(value) = value.filter(|value| !(value.is_finite() && *value >= 0.0)) {
@@ -226,6 +232,12 @@ impl EnergySpec {
             }
         }
         Ok(())
+    }
+
+    /// When the radio of a client without a cell becomes idle in a pause between attempts that begins now.
+    pub fn idle_at(&self, now: Ns, pause: Ns) -> Option<Ns> {
+        let after = Ns::from_secs_f64(self.idle_after_s?);
+        (pause > after).then(|| now + after)
     }
 }
 

@@ -107,8 +107,15 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
             let pause = pause * (1.0 - retry.jitter * drawn);
             let pause = Ns::from_secs_f64(pause);
             client.resumes_at = now + pause;
-            if let (Some(at), Some(path)) = (client.at(&self.setup.classes), &mut client.path) {
-                client.member.pause(now, pause, at, path, &mut self.shared.cells);
+            let energy = &self.setup.classes[usize::from(client.class)].energy;
+            match (client.at(&self.setup.classes), &mut client.path) {
+                (Some(at), Some(path)) => client.member.pause(now, pause, at, path, &mut self.shared.cells),
+                (None, Some(path)) => {
+                    if let Some(at) = energy.idle_at(now, pause) {
+                        path.release(at);
+                    }
+                }
+                _ => {}
             }
             return;
         }
