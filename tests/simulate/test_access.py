@@ -143,6 +143,22 @@ def test_json_has_random_access_counts(shakedown):
     assert carried_s == pytest.approx(access["airtime_s"][0])
 
 
+def test_note_on_energy_counts_the_preambles_of_refused_accesses(shakedown):
+    busy = ("--device", "cortex-m4", "--cells", "1", "--from-idle", "--clients", "400")
+    (row,) = json.loads(said(shakedown, *busy, "--json"))
+    access = row["access"]
+    assert access["refused"] > 0
+    each = access["transmissions"] / access["admitted"]
+    assert each > access["attempts"]["mean"] + 0.5
+    note = (
+        "energies exclude failed preambles and listening for their responses: "
+        f"{each:.1f} preambles per successful access"
+    )
+    assert note in said(shakedown, *busy, "--columns", "suite,energy")
+    circuits = said(shakedown, *busy, "--bearer", "gsm-csd", "--columns", "suite,energy")
+    assert "preambles" not in circuits
+
+
 def test_saturated_cells_of_a_steady_load_are_named(shakedown):
     """On one cell of NB-IoT, sixty handshakes a second are too many; one is not."""
     steady = ("simulate", "tls1.2/psk", "--bearer", "nb-iot", "--cells", "1", "--clients", "2000")

@@ -474,15 +474,25 @@ def energy_notes(rows: Iterable[tuple[str, Simulated | SimulatedMix]], *, tail: 
     """What is not part of energies, and what is assumed about the radio's set-up and tail."""
     known = list(rows)
     for name, row in known:
-        if (
-            row.energy_j.mean is not None
-            and row.access is not None
-            and (row.access.attempts.mean or 1.0) > 1.0
-        ):
-            attempts = row.access.attempts.mean
-            yield f"{name}: energy excludes failed preambles: {attempts:.1f} attempts per access"
+        if row.energy_j.mean is not None and (sent := _preambles(row)):
+            yield f"{name}: energies exclude failed preambles and listening for their responses: {sent}"
     if tail:
         yield from dict.fromkeys(f"wake and tail {one}" for _, row in known for one in row.energy_terms)
+
+
+def _preambles(row: Simulated | SimulatedMix) -> str:
+    """The preambles per successful access, those of refused accesses included; empty if none failed."""
+    if (access := row.access) is None or not access.requests:
+        return ""
+    if isinstance(row, SimulatedMix) and len({one.bearer for one in row.kinds}) > 1:
+        # On other bearers `transmissions` may be frames.
+        least = access.attempts.mean or 0.0
+        return f"at least {least:.1f} preambles per successful access" if least > 1.0 else ""
+    if access.transmissions <= access.admitted:
+        return ""
+    if not access.admitted:
+        return f"{access.transmissions:,} preambles without a successful access"
+    return f"{access.transmissions / access.admitted:.1f} preambles per successful access"
 
 
 def _agreement(engines: Endpoints) -> str:
