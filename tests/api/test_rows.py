@@ -17,6 +17,7 @@ import real
 import shakedown
 from runs import python
 from shakedown.files.patterns import is_pattern
+from shakedown.reporting.columns import shown_in
 from shakedown.reporting.columns.objects import object_table
 from shakedown.schema.predictions import Calibration, FailedPrediction, MeasuredTime
 
@@ -337,6 +338,42 @@ def test_several_rates_and_arrivals_give_one_row_each():
     assert "2 kinds of arrivals" in " ".join(repr(fleets).split())
     with pytest.raises(shakedown.InputError, match=r"rate is -1.0; accepted"):
         shakedown.predict("tls1.2/psk", rate_per_s=[1, -1])
+
+
+@pytest.mark.parametrize(
+    ("fleets", "title", "columns"),
+    [
+        (({"cells": 3}, {"cells": 10}), "; 30 clients, storm:5s, seed 1", {"cells": ["3", "10"]}),
+        (({"cells": 3}, {}), "; 30 clients, storm:5s, seed 1", {"cells": ["3", "own links"]}),
+        (({}, {"clients": 20}), "; 20 – 30 clients, each with a link", {"clients": ["30", "20"]}),
+        (({}, {"servers": 2}), "own, servers (round-robin), storm:5s", {"servers": ["1", "2"]}),
+        (({"resumption": 0.5}, {}), "own, storm:5s, seed 1\n", {"resumption": ["50%", "0%"]}),
+    ],
+)
+def test_settings_in_which_rows_differ_are_in_columns_and_not_in_the_title(fleets, title, columns):
+    given = [
+        shakedown.Fleet(**{"arrivals": "storm:5s", "clients": 30, "from_idle": True, **one}) for one in fleets
+    ]
+    found = shakedown.simulate(SUITES[1], given, bearer="nb-iot")
+    table = object_table(found)
+    assert title in f"{table.title}\n"
+    assert title.strip() in " ".join(repr(found).split())
+    shown = {one.key: one for one in shown_in(table.shown, table.rows, 0)}
+    assert {key: [shown[key].cell(row) for row in table.rows] for key in columns} == columns
+    frame = found.to_polars()
+    assert all(frame[key].n_unique() == 2 for key in columns)
+
+
+def test_rows_of_two_seeds_have_a_column_of_seeds():
+    fleet = shakedown.Fleet(arrivals="storm:5s", clients=30)
+    found = shakedown.Rows(row for seed in (7, 8) for row in shakedown.simulate(SUITES[1], fleet, seed=seed))
+    assert object_table(found).title.endswith("storm:5s")
+    assert [line.split()[1] for line in repr(found).splitlines() if line.startswith(SUITES[1])] == ["7", "8"]
+
+
+def test_title_has_the_range_of_the_clients_that_the_precision_determines():
+    fleets = [shakedown.Fleet(arrivals="poisson:10/s", clients=many) for many in (300, 500)]
+    assert "; 300 – 500 clients, poisson:10/s" in object_table(shakedown.simulate(SUITES[1], fleets)).title
 
 
 def test_progress_of_several_suites_never_decreases():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from shakedown.reporting.columns import Row, label
 
@@ -19,8 +20,14 @@ def place_title(rows: Sequence[Row]) -> str:
         _all(rows, key, many)
         for key, many in (("device", "devices"), ("bearer", "bearers"), ("server_device", "server devices"))
     )
-    workers = rows[0].get("workers") or 1
+    workers = common(rows, "workers") or 1
     return f"{device} over {bearer} to {server}" + (f", {workers} workers" if workers > 1 else "")
+
+
+def common(rows: Sequence[Row], key: str) -> Any:  # noqa: ANN401 - a value of a row
+    """The value that all rows share, or None."""
+    first = rows[0].get(key)
+    return first if all(row.get(key) == first for row in rows) else None
 
 
 def _all(rows: Sequence[Row], key: str, many: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 from typing import Any
 
 from msgspec import UNSET
@@ -19,6 +20,7 @@ from shakedown.reporting.columns import (
     Row,
     label,
     shares,
+    words,
 )
 from shakedown.reporting.columns.flat import energy_text, figure, flat, interval
 from shakedown.reporting.columns.notes import (
@@ -30,7 +32,7 @@ from shakedown.reporting.columns.notes import (
     some,
     subjects,
 )
-from shakedown.reporting.columns.place import PLACE, place_title
+from shakedown.reporting.columns.place import PLACE, common, place_title
 from shakedown.reporting.figures import (
     NOTHING,
     UNKNOWN,
@@ -178,10 +180,24 @@ _TIMES = (
 )  # fmt: skip
 _FAILED = Column(key="failed", name="failed", rank=ALWAYS, text=failed, meaning="clients that gave up")
 
+_SETTINGS = (
+    Column(key="clients", name="clients", rank=WIDE),
+    Column(key="replications", name="replications", rank=DATA),
+    Column(key="cells", name="cells", rank=DATA,
+           text=lambda row: "own links" if row.get("own_links") else words(row.get("cells"))),
+    Column(key="workers", name="workers", rank=WIDE),
+    Column(key="servers", name="servers", rank=DATA),
+    label("balance", "balance", rank=DATA),
+    Column(key="resumption", name="resume", unit="1", rank=WIDE, show=share),
+    Column(key="seed", name="seed", rank=DATA, show=str),
+)  # fmt: skip
+"""Columns that are printed if rows differ in them."""
+
 FLEETS = (
     label("suite", "suite", path=True, text=lambda row: row["label"]),
     label("arrivals", "arrivals", identity=True),
     *PLACE,
+    *_SETTINGS,
     *_TIMES,
     _time("queue_wait", "mean", "queue wait", USUAL, 2),
     Column(key="utilisation", name="utilisation", unit="1", rank=OFTEN, text=utilisation),
@@ -203,12 +219,9 @@ FLEETS = (
            show=lambda value: time(value, 2)),
     _time("done", "mean", "done", WIDE),
     _time("done", "p99", "done p99", WIDE),
-    Column(key="clients", name="clients", rank=WIDE),
     Column(key="attempts", name="attempts", rank=WIDE),
-    Column(key="workers", name="workers", rank=WIDE),
-    Column(key="resumption", name="resume", unit="1", rank=WIDE, show=share),
     *(Column(key=key, name=key, rank=DATA)
-      for key in ("ready_margin_s", "ready_p99_margin_s", "precision", "offered", "seed", "replications")),
+      for key in ("ready_margin_s", "ready_p99_margin_s", "precision", "offered")),
 )  # fmt: skip
 
 
@@ -246,9 +259,13 @@ def with_energy(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def shown(rows: Sequence[Row]) -> list[Column]:
-    """The columns for these fleets: the recovery time of storms, the mean of loads."""
+    """The columns for these fleets: recovery times of storms, means of loads, settings that differ."""
+    differ = {one.key: ALWAYS for one in _different(rows)}
     if all(is_continuous(row["rate_per_s"], row["arrivals"]) for row in rows):
         hidden = {"recovery_s"}
+        if "clients" in differ:
+            # The precision determines it, and the title has its range.
+            differ["clients"] = ROOM
     else:
         hidden = {"ready_mean_s", "modelled_ready_s"}
     if all(row.get("energy_missing") for row in rows):
@@ -257,7 +274,24 @@ def shown(rows: Sequence[Row]) -> list[Column]:
         hidden.add("records_utilisation")
     if all(row.get("wake_tail_j") == 0.0 for row in rows):
         hidden.add("wake_tail_j")
-    return [one for one in FLEETS if one.key not in hidden]
+    return [replace(one, rank=differ.get(one.key, one.rank)) for one in FLEETS if one.key not in hidden]
+
+
+def _different(rows: Sequence[Row]) -> list[Column]:
+    """The settings in which rows differ."""
+    return [one for one in _SETTINGS if len({row.get(one.key) for row in rows}) > 1]
+
+
+def _names(rows: Sequence[Row]) -> list[str]:
+    """Each row's suite, with the places and arrivals, or else the settings, in which rows differ."""
+    names = subjects(rows)
+    if len(set(names)) == len(names):
+        return names
+    differ = _different(rows)
+    return [
+        ", ".join([name, *(f"{one.name} {one.cell(row)}" for one in differ)])
+        for name, row in zip(names, rows, strict=True)
+    ]
 
 
 def saved_fleet(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -276,15 +310,36 @@ def saved_fleet(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _title(rows: Sequence[Simulated]) -> str:
-    one = rows[0]
+    """The properties that all rows share; columns have the others."""
+    plain = [builtins(row) for row in rows]
     arrivals = {row.arrivals for row in rows}
-    resumed = f", {share(one.resumption)} of them resume" if one.resumption else ""
-    return (
-        f"simulated: {place_title([builtins(row) for row in rows])}; "
-        f"{clients_of(one)}{in_cells(one)}{at_servers(one)}, "
-        f"{one.arrivals if len(arrivals) == 1 else f'{len(arrivals)} kinds of arrivals'}{resumed}, "
-        f"seed {one.seed}"
+    resumption, seed = common(plain, "resumption"), common(plain, "seed")
+    parts = (
+        _clients(rows),
+        _servers(plain),
+        rows[0].arrivals if len(arrivals) == 1 else f"{len(arrivals)} kinds of arrivals",
+        f"{share(resumption)} of them resume" if resumption else "",
+        "" if seed is None else f"seed {seed}",
     )
+    return f"simulated: {place_title(plain)}; {', '.join(filter(None, parts))}"
+
+
+def _clients(rows: Sequence[Simulated]) -> str:
+    """The number of clients of each row or its range, and that of cells if all rows have the same."""
+    one, *others = dict.fromkeys(map(clients_of, rows))
+    if others:
+        low, *more = sorted({row.clients for row in rows})
+        one = f"{low:,} – {more[-1]:,} clients" if more else count(low, "client")
+    cells, *others = dict.fromkeys(map(in_cells, rows))
+    return one if others else one + cells
+
+
+def _servers(rows: Sequence[Row]) -> str:
+    """The number of servers of all rows and their balance, without what differs."""
+    servers, balance = common(rows, "servers"), common(rows, "balance")
+    if servers == 1 or servers is balance is None:
+        return ""
+    return f"{'' if servers is None else f'{servers:,} '}servers" + (f" ({balance})" if balance else "")
 
 
 def clients_each(clients: float, replications: float | None, rate_per_s: float | None, arrivals: str) -> str:
@@ -306,11 +361,6 @@ def in_cells(one: Simulated | SimulatedMix) -> str:
     if one.cells is not None:
         return f" in {count(one.cells, 'cell')}"
     return ", each with a link of its own" if one.own_links else ""
-
-
-def at_servers(one: Simulated | SimulatedMix) -> str:
-    """The number of servers, if there are several."""
-    return "" if one.servers == 1 else f", {one.servers:,} servers ({one.balance})"
 
 
 def bases(rows: Iterable[tuple[str, Row]]) -> Iterator[str]:
@@ -389,7 +439,7 @@ def sent(found: Records, utilisation: float, remark: str = "") -> str:
 def notes(rows: Sequence[Simulated], columns: Set[str]) -> Iterator[str]:
     plain = [builtins(row) for row in rows]
     yield from few_clients([flat(row) for row in plain], columns)
-    names = subjects(plain)
+    names = _names(plain)
     unstable = [name for name, row in zip(names, rows, strict=True) if row.unstable]
     if unstable:
         yield UNSTABLE if len(unstable) == len(rows) else f"{some(unstable)}: {UNSTABLE}"
@@ -564,9 +614,10 @@ def saved_mix(row: Mapping[str, Any], kinds: Sequence[Mapping[str, Any]]) -> lis
 def mix_title(row: SimulatedMix) -> str:
     """The properties that all kinds share."""
     many = f", {row.workers} workers" if row.workers > 1 else ""
+    servers = _servers([builtins(row)])
     return (
         f"simulated: {row.mix} to {row.server_device}{many}; {clients_of(row)}{in_cells(row)}"
-        f"{at_servers(row)}, {row.arrivals}, seed {row.seed}"
+        f"{servers and f', {servers}'}, {row.arrivals}, seed {row.seed}"
     )
 
 
