@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -369,6 +370,37 @@ def test_rows_of_two_seeds_have_a_column_of_seeds():
     found = shakedown.Rows(row for seed in (7, 8) for row in shakedown.simulate(SUITES[1], fleet, seed=seed))
     assert object_table(found).title.endswith("storm:5s")
     assert [line.split()[1] for line in repr(found).splitlines() if line.startswith(SUITES[1])] == ["7", "8"]
+
+
+def test_settings_of_runs_are_columns_of_the_data_frame():
+    fleet = shakedown.Fleet(
+        arrivals="storm:5s", clients=30, from_idle=True, cells=2, timeout_s=30.0, retries=2
+    )
+    server = shakedown.ServerModel(software="nginx")
+    frame = shakedown.simulate(SUITES[1], fleet, bearer="nb-iot", server=server).to_polars()
+    settings = {
+        "server_software": "nginx", "cells": 2, "servers": 1, "balance": "round-robin", "discipline": "fifo",
+        "from_idle": True, "timeout_s": 30.0, "retries": 2, "seed": 1,
+    }  # fmt: skip
+    assert frame.select(*settings).to_dicts() == [settings]
+    frame = shakedown.capacity(
+        SUITES[1], within_s=2.0, percentile=99, rate_per_s=100.0, server=server
+    ).to_polars()
+    asked = {"server_software": "nginx", "within_s": 2.0, "percentile": 99.0, "asked_rate_per_s": 100.0}
+    assert frame.select(*asked).to_dicts() == [asked]
+
+
+@pytest.mark.parametrize(("software", "named"), [("nginx", "to server (nginx)"), ("openssl", "to server")])
+def test_titles_name_server_software_other_than_the_default(software, named):
+    server = shakedown.ServerModel(software=software)
+    fleet = shakedown.Fleet(arrivals="storm:5s", clients=30)
+    found = (
+        shakedown.predict(SUITES, server=server),
+        shakedown.capacity(SUITES, within_s=2.0, server=server),
+        shakedown.simulate(SUITES, fleet, server=server),
+    )
+    for rows in found:
+        assert re.search(f"{re.escape(named)}(?! \\()", object_table(rows).title)
 
 
 def test_title_has_the_range_of_the_clients_that_the_precision_determines():

@@ -363,6 +363,11 @@ CAPACITIES = (
     _data("cells_limit_per_s", "1/s"),
     *(_data(key, "1") for key in ("workers_needed_low", "workers_needed_high")),
     *(_data(key) for key in ("unloaded_low_s", "unloaded_high_s", "done_mean_s", "done_p99_s")),
+    label("server_software", "server software", rank=DATA),
+    Column(key="within_s", name="within", unit="s", rank=DATA, show=as_given),
+    Column(key="percentile", name="percentile", rank=DATA,
+           show=lambda value: NOTHING if value is None else f"{value:g}"),
+    Column(key="asked_rate_per_s", name="asked rate", unit="1/s", rank=DATA, show=rate),
 )  # fmt: skip
 
 

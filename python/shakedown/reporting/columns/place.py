@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from shakedown.profiles.software import DEFAULT_SOFTWARE
 from shakedown.reporting.columns import Row, label
 
 PLACE = (
@@ -15,11 +16,15 @@ PLACE = (
 
 
 def place_title(rows: Sequence[Row]) -> str:
-    """The place of all rows: `cortex-m4 over nb-iot to server, 2 workers`."""
+    """The place of all rows: `cortex-m4 over nb-iot to server (nginx), 2 workers`; without the software if it
+    is the default.
+    """
     device, bearer, server = (
         _all(rows, key, many)
         for key, many in (("device", "devices"), ("bearer", "bearers"), ("server_device", "server devices"))
     )
+    if (software := common(rows, "server_software")) not in (None, DEFAULT_SOFTWARE):
+        server += f" ({software})"
     workers = common(rows, "workers") or 1
     return f"{device} over {bearer} to {server}" + (f", {workers} workers" if workers > 1 else "")
 

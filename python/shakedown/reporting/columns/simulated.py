@@ -189,6 +189,11 @@ _SETTINGS = (
     Column(key="servers", name="servers", rank=DATA),
     label("balance", "balance", rank=DATA),
     Column(key="resumption", name="resume", unit="1", rank=WIDE, show=share),
+    label("server_software", "server software", rank=DATA),
+    label("discipline", "discipline", rank=DATA),
+    label("from_idle", "from idle", rank=DATA),
+    Column(key="timeout_s", name="timeout", unit="s", rank=DATA, show=time),
+    Column(key="retries", name="retries", rank=DATA),
     Column(key="seed", name="seed", rank=DATA, show=str),
 )  # fmt: skip
 """Columns that are printed if rows differ in them."""
