@@ -272,7 +272,10 @@ class Counted(Object, frozen=True, kw_only=True):
     client's wait for workers in all flights together; `job_wait_s` is the wait of each flight.
     `unstable`: more work arrives than the workers can do, so times and failures grow with the number of
     clients; null without a steady rate, and if this is not known because a cost is missing, or because
-    attempts that ended early or were repeated changed the work. `precision` is null for an unstable load, for
+    attempts that ended early or were repeated changed the work. `utilisation` is the share of the workers'
+    time in which they worked: at a rate while counted clients arrived, in a storm until the end of the
+    simulation (`virtual_s`). `offered` is the work of all clients per second, as a share of the workers'
+    time; null without a steady rate. `precision` is null for an unstable load, for
     storms, autoscaling and protocol engines. `recovery_s` is the time until the last client of a storm is
     ready.
     `missing` lists all work without a cost figure; counts, traffic and time series are computed without it.
