@@ -230,11 +230,12 @@ def test_csv_has_keys_and_exact_values(capsys):
         ({"utilisation": 0.004, "offered": 0.004}, "< 1%"),
         ({"utilisation": None, "utilisation_low": 0.004, "offered_low": 0.004}, "unknown"),
         ({"utilisation": None, "utilisation_low": 0.3, "offered_low": 0.3}, "≥ 30%"),
-        ({"utilisation": None, "utilisation_low": 1.0, "offered_low": 1.2}, "≥ 120%"),
         (
-            {"utilisation": None, "utilisation_low": 1.0, "offered_low": 1.2, "unstable": True},
-            "≥ 120% unstable",
+            {"utilisation": None, "utilisation_low": 0.9, "offered_low": 1.2, "unstable": True},
+            "≥ 90%, offered load ≥ 120% unstable",
         ),
+        ({"utilisation": 0.19199, "offered": 0.22835}, "19%, offered load 23%"),
+        ({"utilisation": 0.3}, "30%"),
     ],
 )
 def test_value_is_not_both_a_lower_and_an_upper_bound(row: dict[str, object], text: str) -> None:

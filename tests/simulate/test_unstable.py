@@ -6,7 +6,9 @@ import pytest
 
 from shakedown.native.scenario import Fleet
 from shakedown.prediction.scenario import scenario
+from shakedown.reporting.columns import OFTEN
 from shakedown.reporting.columns.objects import object_table
+from shakedown.reporting.figures import share
 from shakedown.schema.base import builtins
 from shakedown.simulation.fleet import settle
 from shakedown.simulation.simulate import Job, run
@@ -26,9 +28,9 @@ def simulated(load, bearer=QUICK, hidden=None, clients=2000, **options):
 
 
 def shown(found):
-    """The cell of the utilisation, and all notes."""
+    """The cell of the offered load, and all notes."""
     table = object_table([found])
-    [column] = (one for one in table.columns if one.key == "utilisation")
+    [column] = (one for one in table.columns if one.key == "offered")
     return column.cell(table.rows[0]), " ".join(table.notes(set()))
 
 
@@ -38,6 +40,15 @@ def test_steady_load_above_capacity_is_unstable(load, unstable):
     found = simulated(load)
     assert found.unstable is unstable
     assert all(("unstable" in text) == bool(unstable) for text in shown(found))
+
+
+def test_utilisation_in_the_table_is_that_of_the_object():
+    """The offered load, most of which times out before the server's work, has its own column."""
+    found = simulated(1.5, SLOW, timeout_s=0.3)
+    table = object_table([found])
+    cells = {one.key: one.cell(table.rows[0]) for one in table.shown if one.rank <= OFTEN}
+    assert cells["offered"] == share(found.offered.estimate)
+    assert cells["utilisation"] == share(found.utilisation.estimate)
 
 
 def test_timeouts_that_never_expire_do_not_change_stability():

@@ -38,6 +38,7 @@ from shakedown.reporting.figures import (
     UNKNOWN,
     bounded,
     count,
+    load,
     marked,
     share,
     share_down,
@@ -140,12 +141,30 @@ def _steady(name: str, row: Simulated | SimulatedMix) -> tuple[str, str, str]:
 
 
 def utilisation(row: Row) -> str:
-    """The share of their time that workers work, or the offered load if that is more."""
-    known = row["utilisation"] is not None
-    used, offered = (row.get(name if known else f"{name}_low") or 0.0 for name in ("utilisation", "offered"))
-    unstable = " unstable" if row.get("unstable") else ""
-    most = max(used, offered)
-    return f"{share(most) if known else bounded(share, None, share_down(most), None)}{unstable}"
+    """The share of the workers' time in which they worked, and the offered load if it differs."""
+    shown = _of_workers(row, "utilisation")
+    return f"{shown}, offered load {_offered(row)}" if _differs_from_offered(row) else shown
+
+
+def _differs_from_offered(row: Row) -> bool:
+    """Whether the utilisation differs from the offered load, if any, by more than the target of precision."""
+    used, offered = (
+        row.get(name) if row.get(name) is not None else row.get(f"{name}_low")
+        for name in ("utilisation", "offered")
+    )
+    return used is not None and offered is not None and abs(used - offered) > 0.05 * offered
+
+
+def _of_workers(row: Row, key: str) -> str:
+    """A share of the workers' time, or its lower bound."""
+    return bounded(load, row.get(key), share_down(row.get(f"{key}_low") or 0.0), None)
+
+
+def _offered(row: Row) -> str:
+    """The offered load, and whether it is unstable."""
+    if row.get("offered") is row.get("offered_low") is None:
+        return NOTHING
+    return f"{_of_workers(row, 'offered')}{' unstable' if row.get('unstable') else ''}"
 
 
 def is_continuous(rate_per_s: float | None, arrivals: str) -> bool:
@@ -205,11 +224,13 @@ FLEETS = (
     *_SETTINGS,
     *_TIMES,
     _time("queue_wait", "mean", "queue wait", USUAL, 2),
-    Column(key="utilisation", name="utilisation", unit="1", rank=OFTEN, text=utilisation),
+    Column(key="utilisation", name="utilisation", unit="1", rank=OFTEN,
+           meaning="share of the workers' time in which they worked",
+           text=lambda row: _of_workers(row, "utilisation")),
+    Column(key="offered", name="offered load", unit="1", rank=ROOM,
+           meaning="work of the arriving clients as a share of the workers' time", text=_offered),
     Column(key="records_utilisation", name="records", unit="1", rank=ALWAYS,
-           meaning="utilisation by records",
-           text=lambda row: bounded(share, row.get("records_utilisation"),
-                                    share_down(row.get("records_utilisation_low") or 0.0), None)),
+           meaning="utilisation by records", text=lambda row: _of_workers(row, "records_utilisation")),
     _FAILED,
     Column(key="recovery_s", name="recovery time", unit="s", rank=ALWAYS,
            meaning="until the last client is ready",
@@ -226,7 +247,7 @@ FLEETS = (
     _time("done", "p99", "done p99", WIDE),
     Column(key="attempts", name="attempts", rank=WIDE),
     *(Column(key=key, name=key, rank=DATA)
-      for key in ("ready_margin_s", "ready_p99_margin_s", "precision", "offered")),
+      for key in ("ready_margin_s", "ready_p99_margin_s", "precision")),
 )  # fmt: skip
 
 
@@ -277,6 +298,10 @@ def shown(rows: Sequence[Row]) -> list[Column]:
         hidden |= {"energy_mean_j", "wake_tail_j"}
     if all(row.get(f"records_utilisation{end}") is None for row in rows for end in ("", "_low")):
         hidden.add("records_utilisation")
+    if any(row.get("unstable") for row in rows):
+        differ["offered"] = ALWAYS
+    elif any(map(_differs_from_offered, rows)):
+        differ["offered"] = OFTEN
     if all(row.get("wake_tail_j") == 0.0 for row in rows):
         hidden.add("wake_tail_j")
     return [replace(one, rank=differ.get(one.key, one.rank)) for one in FLEETS if one.key not in hidden]
