@@ -9,7 +9,12 @@ from shakedown import simulate
 from shakedown.errors import InputError
 from shakedown.experiments.figure_kinds import load_experiment
 from shakedown.native.scenario import Fleet
+from shakedown.prediction.scenario import scenario
 from shakedown.profiles import load_bearer
+from shakedown.reporting.columns.objects import object_table
+from shakedown.simulation.fleet import settle
+from shakedown.simulation.simulate import Job, run
+from unknowns import without_cost
 
 STORM = ("simulate", "tls1.2/psk", "--arrivals", "storm:2s", "--clients", "200", "--bearer", "nb-iot")
 
@@ -157,6 +162,36 @@ def test_note_on_energy_counts_the_preambles_of_refused_accesses(shakedown):
     assert note in said(shakedown, *busy, "--columns", "suite,energy")
     circuits = said(shakedown, *busy, "--bearer", "gsm-csd", "--columns", "suite,energy")
     assert "preambles" not in circuits
+
+
+@pytest.mark.parametrize("side", ["client", "server"])
+def test_times_in_cells_have_no_lower_bound_if_work_has_no_figure(side):
+    """More work separates the clients' messages, so that they compete less."""
+    one = without_cost(scenario("tls1.2/psk", "cortex-m4", "server", "nb-iot", from_idle=True), side, None)
+    for cells in (1, None):
+        settled = settle(Fleet(arrivals="storm:2s", clients=100, from_idle=True, cells=cells))
+        found = run(Job(one, None, settled, 1, 1))
+        table = object_table([found])
+        shown = {column.key: column.cell(table.rows[0]) for column in table.shown}
+        lower = (found.ready_s.p50, found.done_s.mean, found.recovery_s.lower)
+        texts = [shown[key] for key in ("ready_p50_s", "ready_max_s", "recovery_s", "failed")]
+        if cells is None:
+            assert None not in lower
+            assert [text[:1] for text in texts[:3]] == ["≥"] * 3
+        else:
+            assert lower == (None, None, None)
+            assert found.connect_s.mean is None
+            assert found.utilisation.lower is None
+            assert texts == ["unknown"] * 4
+
+
+def test_capacity_of_cells_has_the_saturation_as_upper_bound_if_work_has_no_figure(shakedown):
+    asked = ("capacity", "tls1.2/psk", "--server-device", "palm-v", "--bearer", "nb-iot", "--within", "100s")
+    done = shakedown(*asked, "--simulated", "--cells", "2", "--json")
+    (row,) = json.loads(done.stdout)
+    assert row["rate_per_s"]["estimate"] is None
+    assert row["rate_per_s"]["upper"] == min(row["cells_limit_per_s"], row["limit_per_s"]["upper"])
+    assert row["ready_s"] is None
 
 
 def test_saturated_cells_of_a_steady_load_are_named(shakedown):

@@ -16,7 +16,7 @@ from shakedown.prediction.capacity import capacity_row, limit
 from shakedown.prediction.library import announce
 from shakedown.prediction.predict import Row, each
 from shakedown.prediction.scenario import Scenario as Estimate
-from shakedown.prediction.side_cost import known_basis
+from shakedown.prediction.side_cost import SideCost, known_basis
 from shakedown.schema.base import builtins, convert
 from shakedown.schema.simulated import FailedSimulatedCapacity, Simulated, SimulatedCapacity
 from shakedown.simulation.cell_limit import CellLimit, cell_limit
@@ -206,6 +206,10 @@ class _Search:
         """The highest rate within the limit, and the fleet at it; if there is none, that at the lowest."""
         if self.limit_per_s is None:
             return None, None
+        if self.cells_limit is not None and missing_of(self.parts()):
+            # The times of clients that share cells have no bound (`may_shorten_times`).
+            self.upper_per_s = self.limit_per_s
+            return self.limit_per_s, None
         low_per_s = MIN_SATURATION_SHARE * self.limit_per_s
         high_per_s = highest_per_s = MAX_SATURATION_SHARE * self.limit_per_s
         found: Simulated | None = None
@@ -238,11 +242,14 @@ class _Search:
             low_per_s, step = low_per_s / step, step * step
         return low_per_s, found
 
+    def parts(self) -> list[SideCost]:
+        """The work of both sides."""
+        return [self.one.client, self.one.server, *self.after]
+
     def bounds(self, rate_per_s: float) -> Row:
         """A rate; an upper bound if work has no cost."""
-        parts = [self.one.client, self.one.server, *self.after]
-        basis = known_basis(parts)
-        if missing := missing_of(parts):
+        basis = known_basis(self.parts())
+        if missing := missing_of(self.parts()):
             return upper_bound(self.upper_per_s if rate_per_s else rate_per_s, basis, missing)
         return simulated(rate_per_s, basis)
 

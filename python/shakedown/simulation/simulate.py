@@ -213,9 +213,16 @@ def is_limited(settled: Settled) -> bool:
 
 
 def may_shorten_times(settled: Settled, report: Mapping[str, Any]) -> bool:
-    """Whether more work may make more clients give up, or start more servers: times then have no bound."""
-    gives_up = is_limited(settled) or settled.timeout_s is not None or bool(report["failed"])
-    return gives_up or settled.autoscaling is not None
+    """Whether more work may shorten times, which then have no bound: it may change the load, and clients of
+    a cell compete less if more work separates their messages.
+    """
+    return settled.fleet.cells is not None or may_change_load(settled, report)
+
+
+def may_change_load(settled: Settled, report: Mapping[str, Any]) -> bool:
+    """Whether more work may make attempts end early, which may be repeated, or start more servers."""
+    ends_early = is_limited(settled) or settled.timeout_s is not None or bool(report["attempt_failures"])
+    return ends_early or settled.autoscaling is not None
 
 
 SATURATED = 0.99
@@ -233,7 +240,7 @@ def is_unstable(settled: Settled, report: Mapping[str, Any], missing: Sequence[s
         return None
     unstable = bool(report["unstable"])
     if missing:
-        return True if unstable and not may_shorten_times(settled, report) else None
+        return True if unstable and not may_change_load(settled, report) else None
     saturated = report["utilisation"] >= SATURATED
     return unstable if unstable == saturated or not report["attempt_failures"] else None
 
@@ -274,9 +281,9 @@ def figures(
         "attempts": report["attempts"],
         "ready_s": times("handshake_s"),
         "done_s": times("done_s"),
-        "connect_s": spread(
-            report["connect_s"], servers if limited else (), basis=basis if limited else None
-        ),
+        "connect_s": times("connect_s")
+        if fleet.cells is not None
+        else spread(report["connect_s"], servers if limited else (), basis=basis if limited else None),
         "queue_wait_s": times("client_wait_s", bounded=bounded_waits),
         "job_wait_s": times("queue_wait_s", bounded=bounded_waits),
         # If any cost is missing, the server's costs are also at their lower bounds (`spec.with_lowest_work`).

@@ -180,12 +180,14 @@ def recovery(row: Row) -> str:
 
 
 def failed(row: Row) -> str:
-    """The share of clients that gave up; a lower bound if work without a figure could add to them."""
+    """The share of clients that gave up. Work without a figure may add to them; clients that share cells may
+    also compete less, so their share is then unknown.
+    """
     if not row["clients"]:
         return NOTHING
     part = row["failed"] / row["clients"]
     if row.get("ready_missing"):
-        return bounded(lambda found: share(found, 1), None, part, None)
+        return bounded(lambda found: share(found, 1), None, None if row.get("cells") else part, None)
     return share(part, 1) if part else "none"
 
 
@@ -626,7 +628,7 @@ def mixtures(objects: Sequence[SimulatedMix]) -> ObjectTable:
 
 def mix_rows(row: SimulatedMix) -> list[dict[str, Any]]:
     """One row per kind of client, and one for all."""
-    known = _precision(row)
+    known = _precision(row) | {"cells": row.cells}
     kinds = [{**flat(builtins(one)), "resumption": one.resumption or None, **known} for one in row.kinds]
     everyone = flat(builtins(row)) | {"failed": sum(row.failed.values()), **known}
     return [{**one, "mix": row.mix} for one in (*kinds, _all(everyone))]
