@@ -556,7 +556,7 @@ def energy_notes(rows: Iterable[tuple[str, Simulated | SimulatedMix]], *, tail: 
     """What is not part of energies, and what is assumed about the radio's set-up and tail."""
     known = list(rows)
     for name, row in known:
-        if row.energy_j.mean is not None and (sent := _preambles(row)):
+        if not row.energy_j.missing and (sent := _preambles(row)):
             yield f"{name}: energies exclude failed preambles and listening for their responses: {sent}"
     if tail:
         yield from dict.fromkeys(f"wake and tail {one}" for _, row in known for one in row.energy_terms)
