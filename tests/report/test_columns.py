@@ -225,6 +225,24 @@ def test_csv_has_keys_and_exact_values(capsys):
 
 
 @pytest.mark.parametrize(
+    ("part", "digits", "text"),
+    [
+        (4999 / 5000, 1, "> 99.9%"),
+        (0.9994, 1, "99.9%"),
+        (0.996, 0, "> 99%"),
+        (0.994, 0, "99%"),
+        (0.1 + 0.2 + 0.3 + 0.4, 1, "100.0%"),
+        (0.7 + 0.1 + 0.2 - 1e-16, 0, "100%"),
+        (1.0, 1, "100.0%"),
+        (1.2, 0, "120%"),
+        (1 / 5000, 1, "< 0.1%"),
+    ],
+)
+def test_share_that_is_not_all_is_not_printed_as_all(part: float, digits: int, text: str) -> None:
+    assert share(part, digits) == text
+
+
+@pytest.mark.parametrize(
     ("row", "text"),
     [
         ({"utilisation": 0.004, "offered": 0.004}, "< 1%"),

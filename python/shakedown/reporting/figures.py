@@ -233,9 +233,13 @@ def whole(value: float | None) -> str:
 
 
 def share(part: float | None, digits: int = 0) -> str:
-    """A share in per cent: `12%`; a small share is `< 1%`, never `0%`."""
-    if part is not None and 0.0 < part < 0.5 * 10.0 ** -(digits + 2):
-        return f"< {10.0 ** -(digits + 2):.{digits}%}"
+    """A share in per cent: `12%`; `< 1%` and `> 99%` for `0%` and `100%` that are not none or all."""
+    least = 10.0 ** -(digits + 2)
+    if part is not None and 0.0 < part < 0.5 * least:
+        return f"< {least:.{digits}%}"
+    # The sum of all parts may be slightly below 1 by rounding.
+    if part is not None and part < 1.0 - 1e-9 and f"{part:.{digits}%}" == f"{1:.{digits}%}":
+        return f"> {1.0 - least:.{digits}%}"
     return NOTHING if part is None else f"{part:.{digits}%}"
 
 
@@ -245,9 +249,7 @@ def share_down(part: float) -> float:
 
 
 def load(used: float) -> str:
-    """A utilisation in per cent; below 1 it is never printed as 100 %."""
-    if 0.995 <= used < 1.0:
-        return "> 99%"
+    """A utilisation in per cent; from ten on as a multiple."""
     return f"{rough(used, 2)} times" if used >= 10.0 else share(used)
 
 
