@@ -21,7 +21,7 @@ from shakedown.simulation import memory_limit
 from shakedown.simulation.fleet import DEFAULT_CLIENTS, settle
 from shakedown.simulation.memory_limit import check_room, open_at_once, records_waiting
 from shakedown.simulation.records import Records, parse_records
-from shakedown.simulation.spec import Client
+from shakedown.simulation.spec import Client, uncounted
 
 SUITE = "tls1.3/x25519/p256/server"
 SENT = "rate=100B/s,for=10min,size=512B"
@@ -153,8 +153,9 @@ def test_records_that_pile_up_beyond_memory_are_refused(monkeypatch):
     monkeypatch.setattr(memory_limit, "free_bytes", lambda: 4 << 30)
     found = [Client(scenario(SUITE))]
     flood = settle(Fleet(arrivals="poisson:500/s", clients=2000, records="rate=1GB/s,for=10min,size=1KiB"))
-    # 500 clients a second of 585,937,500 records each, for the half second in which a replication's arrive.
-    assert records_waiting(found, flood, 1) == pytest.approx(500 * 585_937_500 * 0.5, rel=1e-3)
+    # 200 clients of a replication, and those before and after them, have 585,937,500 records each.
+    arriving = 200 + sum(uncounted(found, flood))
+    assert records_waiting(found, flood, 1) == pytest.approx(arriving * 585_937_500, rel=1e-3)
     with pytest.raises(InputError, match=r"records waiting, which .* GiB .*, or clients that send less"):
         check_room(found, flood, 1)
     served = settle(Fleet(arrivals="poisson:500/s", clients=2000, records=SENT))
