@@ -167,6 +167,18 @@ def test_range_includes_the_delay_spread_of_the_bearer(library):
     assert row["done_s"]["p50"] < row["done_s"]["p95"] < row["done_s"]["p99"]
 
 
+@pytest.mark.parametrize("utilisation", [0.0, 0.5])
+@pytest.mark.parametrize("bearer", ["ethernet", "nb-iot", "lte-m"])
+def test_the_90_percent_interval_contains_median_and_p95(library, bearer, utilisation):
+    for suite in (P256, RSA):
+        rate_per_s = utilisation / service_s(one(suite, library))
+        row = one(suite, library, device="cortex-m4", bearer=bearer, rate_per_s=rate_per_s)
+        for name in ("ready_s", "done_s"):
+            times = row[name]
+            assert 0.0 < times["lower"] < times["p50"], (suite, name)
+            assert times["p95"] <= times["upper"], (suite, name)
+
+
 def test_datagrams_save_the_connection_setup(library):
     tcp = one(PSK, library, bearer="geo")["transmission_s"]
     udp = one(WTLS, library, bearer="geo")["transmission_s"]

@@ -13,7 +13,7 @@ from scipy import stats
 from shakedown.errors import InputError
 from shakedown.reporting.columns import ALWAYS, ROOM, USUAL, WIDE, Column, Selection, label, named, shared
 from shakedown.reporting.columns.measured import HANDSHAKES, student, uncertainty
-from shakedown.reporting.columns.modelled import PREDICTIONS
+from shakedown.reporting.columns.modelled import CAPACITIES, PREDICTIONS
 from shakedown.reporting.columns.simulated import imprecise, utilisation
 from shakedown.reporting.figures import (
     bounded,
@@ -222,6 +222,16 @@ def test_csv_has_keys_and_exact_values(capsys):
     assert found.columns == [one.key for one in COLUMNS]
     assert found["a_s"].to_list() == [0.1 + 0.2, 2.0]
     assert found["suite"].to_list() == ['a,"b', "c"]
+
+
+@pytest.mark.parametrize("columns", [PREDICTIONS, CAPACITIES], ids=["predict", "capacity"])
+def test_csv_has_both_ends_of_every_interval(columns):
+    keys = {one.key for one in columns}
+    ends = {key for key in keys if "_low" in key or "_high" in key}
+    flipped = {
+        key.replace("_low", "_high") if "_low" in key else key.replace("_high", "_low") for key in ends
+    }
+    assert flipped <= keys
 
 
 @pytest.mark.parametrize(

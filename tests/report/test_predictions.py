@@ -186,7 +186,9 @@ def test_all_rates_and_ranges_are_in_the_csv(results):
     whole = [row for row in rows if row["ready_mean_s"] and row["ready_high_s"]]
     assert whole
     for row in whole:
-        assert float(row["ready_low_s"]) <= float(row["ready_mean_s"]) <= float(row["ready_high_s"])
+        for name in ("ready", "done"):
+            low, mean, high = (float(row[f"{name}_{end}_s"]) for end in ("low", "mean", "high"))
+            assert low <= mean <= high
     assert {row["ready_mean_s"] for row in rows if row["utilisation"] and float(row["utilisation"]) >= 1} == {
         ""
     }

@@ -314,21 +314,20 @@ def loaded_times(one: Scenario, model: str, rate_per_s: float, workers: int, wai
     points = (ready.compact, done.compact) if len(delay.values_s) > 1 else (ready, done)
     last = points[1].plus(delay)
     first = last if points[0] is points[1] else points[0].plus(delay)
-    ends = _interval_s(one, model, wait, ready)
-    later_s = done.mean - ready.mean
     stands: Row = {"basis": known_basis([one.client, one.server]), "missing": list(one.missing)}
-    return {
-        name: {
+    times = {}
+    for name, found, plain in (("ready_s", first, ready), ("done_s", last, done)):
+        lower, upper = _interval_s(one, model, found, plain, wait._replace(mean=wait_s))
+        times[name] = {
             "mean": plain.mean + wait_s,
             "p50": found.p50,
             "p95": found.p95,
             "p99": found.p99,
-            "lower": ends[0] + shift_s,
-            "upper": None if ends[1] is None else ends[1] + shift_s,
+            "lower": lower,
+            "upper": upper,
             **stands,
         }
-        for name, found, plain, shift_s in (("ready_s", first, ready, 0.0), ("done_s", last, done, later_s))
-    }
+    return times
 
 
 def _p99_interval_s(one: Scenario, model: str, ready: Row | None) -> list[float] | None:
@@ -402,18 +401,23 @@ def wait_range(one: Scenario, model: str, rate_per_s: float, workers: int) -> Ra
     return Range(low, mean_s, high)
 
 
-def _interval_s(one: Scenario, model: str, wait: Range, ready: Distribution) -> tuple[float, float | None]:
-    """The 90 % interval of handshakes, including the uncertainty of the device's figures.
+def _interval_s(
+    one: Scenario, model: str, found: Distribution, unloaded: Distribution, wait: Range
+) -> tuple[float, float | None]:
+    """The 90 % interval of a time of handshakes, including the uncertainty of the device's figures.
 
     The spread of handshakes and the uncertainty of the figures are independent, so the squares of their
-    distances from the mean are added. The wait is computed at both ends of the range of the server's time.
+    distances from the mean are added. `wait` is the mean wait that `found` includes, with its values at both
+    ends of the range of the server's time. `unloaded` is the time without a wait.
     """
     sides = [side.with_connection if model == "default" else side.total for side in one.work]
-    low, high = ready.interval(INTERVAL)
-    down = math.hypot(low - ready.mean, *(side.low - side.mean for side in sides))
-    lower = max(0.0, ready.mean - down) + wait.low
-    up = math.hypot(high - ready.mean, *(side.high - side.mean for side in sides))
-    upper = ready.mean + up + wait.high
+    less, more = ([getattr(side, end) - side.mean for side in sides] for end in ("low", "high"))
+    mean_s = unloaded.mean + wait.mean
+    low, high = found.interval(INTERVAL)
+    # No wait is shorter than none.
+    shortest = unloaded.mean - math.hypot(unloaded.interval(INTERVAL)[0] - unloaded.mean, *less)
+    lower = max(0.0, shortest, mean_s - math.hypot(low - mean_s, *less) - (wait.mean - wait.low))
+    upper = mean_s + math.hypot(high - mean_s, *more) + (wait.high - wait.mean)
     for side in (one.client, one.server):
         if side.without_cost:
             upper += side.whole.high - side.total.low

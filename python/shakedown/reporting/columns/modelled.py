@@ -171,7 +171,7 @@ PREDICTIONS = (
     label("basis", "basis", "what the time is based on: the least certain part that matters", rank=WIDE),
     label("energy_missing", "no energy of", "what has no figure", rank=WIDE, prose=True),
     *(_data(f"{name}_{end}_s") for name in ("client", "server", "queue") for end in ("low", "high")),
-    *(_data(f"{name}_high_s") for name in ("ready", "done")),
+    *(_data(f"{name}_s") for name in ("ready_high", "done_low", "done_high")),
     *(_data(f"{name}_high_j", "J") for name in ("energy", "wake_tail", "resumption_saves")),
     _data("handshakes_per_charge_high", "1"),
     label("model", "model", rank=DATA),

@@ -289,7 +289,8 @@ def _flat(view: pl.DataFrame) -> pl.DataFrame:
     keys = (
         "label", "device", "server_device", "bearer", "rate_per_s", "workers", "model", "capture",
         "connection", "basis", "missing", "client_s", "client_low_s", "client_high_s", "server_s",
-        "server_low_s", "server_high_s", "transmission_s", "queue_s", "ready_low_s", "ready_high_s",
+        "server_low_s", "server_high_s", "transmission_s", "queue_s",
+        *(f"{end}_{name}_s" for end in ("ready", "done") for name in ("low", "high")),
         *(f"{end}_{name}_s" for end in ("ready", "done") for name in ("mean", "p50", "p95", "p99")),
         "utilisation", "workers_needed", "energy_j", "energy_low_j", "energy_high_j", "wake_tail_j",
         "energy_missing", "handshakes_per_charge",
