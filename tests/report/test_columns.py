@@ -14,7 +14,7 @@ from shakedown.errors import InputError
 from shakedown.reporting.columns import ALWAYS, ROOM, USUAL, WIDE, Column, Selection, label, named, shared
 from shakedown.reporting.columns.measured import HANDSHAKES, student, uncertainty
 from shakedown.reporting.columns.modelled import CAPACITIES, PREDICTIONS
-from shakedown.reporting.columns.simulated import imprecise, utilisation
+from shakedown.reporting.columns.simulated import FLEETS, imprecise, utilisation
 from shakedown.reporting.figures import (
     bounded,
     energy,
@@ -222,6 +222,22 @@ def test_csv_has_keys_and_exact_values(capsys):
     assert found.columns == [one.key for one in COLUMNS]
     assert found["a_s"].to_list() == [0.1 + 0.2, 2.0]
     assert found["suite"].to_list() == ['a,"b', "c"]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "text"),
+    [
+        ("client_high_s", 0.32843, "0.328"),
+        ("energy_high_j", 0.85512, "0.855"),
+        ("handshakes_per_charge_high", 61234.5, "61,234"),
+        ("ready_margin_s", 7.6e-6, "0.00000760"),
+        ("offered", 0.20842, "0.208"),
+        ("precision", None, "–"),
+        ("replications", 25, "25"),
+    ],
+)
+def test_selected_columns_of_the_csv_print_their_values(key, value, text):
+    assert named((*PREDICTIONS, *FLEETS), key).cell({key: value}) == text
 
 
 @pytest.mark.parametrize("columns", [PREDICTIONS, CAPACITIES], ids=["predict", "capacity"])

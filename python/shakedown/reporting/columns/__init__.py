@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from shakedown.errors import InputError, did_you_mean
-from shakedown.reporting.figures import NOTHING, UNKNOWN, share, time, whole, yes_no
+from shakedown.reporting.figures import NOTHING, UNKNOWN, number, share, time, whole, yes_no
 
 Row = Mapping[str, Any]
 
@@ -30,11 +30,11 @@ this order. `WIDE` columns are printed on request, and `DATA` columns only in CS
 
 
 def words(value: object) -> str:
-    """Formats a text, a list of texts, a truth value or a count."""
+    """Formats a text, a list of texts, a truth value, a count or another number, without a unit."""
     if isinstance(value, bool):
         return yes_no(value)
     if isinstance(value, int | float):
-        return whole(value)
+        return whole(value) if float(value).is_integer() else number(value)
     if isinstance(value, list | tuple):
         return " ".join(map(str, value))
     return str(value) if value not in (None, "") else NOTHING
