@@ -100,6 +100,20 @@ def test_wrong_input_is_reported_in_one_line(capsys, library_path, arguments, wo
         assert word in line
 
 
+def test_predict_prints_the_share_of_handshakes_that_fail(capsys, library_path):
+    words = ("predict", P256, "tls1.2/psk", "--traces", library_path, "--bearer", "nb-iot", "--loss", "70%")
+    shares = [row["failed"] for row in asked(capsys, *words)]
+    assert all(0.1 < share < 0.3 for share in shares)
+    assert exit_status([*map(str, words)]) == 0
+    printed = capsys.readouterr().out
+    for suite, share in zip((P256, "tls1.2/psk"), shares, strict=True):
+        assert f"{suite}: failed handshakes: {share:.1%}; times are those of the others\n" in printed
+    assert exit_status([*map(str, words), "--columns", "failed"]) == 0
+    assert f"{shares[0]:.1%}" in capsys.readouterr().out.splitlines()[2]
+    assert exit_status(["predict", P256, "--traces", str(library_path)]) == 0
+    assert "failed" not in capsys.readouterr().out
+
+
 def test_devices_are_listed_and_described(capsys):
     listed = asked(capsys, "devices")
     palm = next(device for device in listed if device["name"] == "palm-vii")

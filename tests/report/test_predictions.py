@@ -302,7 +302,8 @@ def test_small_values_are_not_shown_as_zero(said, shown):
 @pytest.mark.parametrize(
     ("said", "shown"),
     [(time_range(470.0, 600.0, 2), "7.8 min – 10 min"), (time_range(0.86, 1.3, 2), "0.86 s – 1.3 s"),
-     (time_range(700.0, 4000.0), "12 min – 67 min"), (time_range(0.39, 0.5, 2), "390 ms – 500 ms"),
+     (time_range(700.0, 4000.0), "12 min – 67 min"), (time_range(6.1, 1080.0, 2), "6.1 s – 18 min"),
+     (time_range(0.39, 0.5, 2), "390 ms – 500 ms"),
      (time_range(2.18e-6, 23.1e-6), "2.18 µs – 23.1 µs"), (time_range(57e-3, 3.1, 2), "57 ms – 3.1 s"),
      (time_range(0.0, 1.3, 2), "0 – 1.3 s"), (energy_range(0.25, 1.2), "0.25 J – 1.2 J"),
      (energy_range(0.129, 0.696), "130 mJ – 700 mJ"), (as_given(2.0), "2 s"), (as_given(0.5), "500 ms"),

@@ -102,8 +102,11 @@ def _trimmed(text: str) -> str:
 def time_range(low_s: float, high_s: float, digits: int = 3) -> str:
     """`0.86 s – 1.3 s`: both ends in the unit of the longer."""
     size, unit = _time_unit(high_s, digits)
+    low_text, high_text = time(low_s, digits), time(high_s, digits)
+    if size == _MINUTE_S and low_s < _MINUTE_S:
+        return f"{low_text} – {high_text}"
     low_digits = 2 if size == _MINUTE_S else digits
-    return _range(low_s / size, unit, time(low_s, digits), time(high_s, digits), low_digits)
+    return _range(low_s / size, unit, low_text, high_text, low_digits)
 
 
 def _time_unit(seconds: float, digits: int) -> tuple[float, str]:

@@ -20,7 +20,7 @@ from shakedown.reporting.columns import (
     label,
 )
 from shakedown.reporting.columns.flat import energy_text, figure, flat, interval, marked_figure
-from shakedown.reporting.columns.notes import assumptions, no_energies, no_figures, subjects
+from shakedown.reporting.columns.notes import assumptions, grouped, no_energies, no_figures, some, subjects
 from shakedown.reporting.columns.place import PLACE, place_title
 from shakedown.reporting.columns.simulated import least_work_note, sent, time_at_least
 from shakedown.reporting.figures import (
@@ -37,6 +37,7 @@ from shakedown.reporting.figures import (
     rough,
     rounded_down,
     rounded_up,
+    share,
     time,
     time_range,
     whole,
@@ -131,6 +132,12 @@ def _load(row: Row) -> str:
     return marked_figure(row, "utilisation", figure(row, "utilisation", lambda value, _: load(value)))
 
 
+def _failed(row: Row) -> str:
+    """The share of handshakes that fail; a lower bound if work without a figure could add to them."""
+    missing, part = row.get("ready_missing"), row["failed"]
+    return bounded(lambda found: share(found, 1), None if missing else part, part, None)
+
+
 def _charge(row: Row) -> str:
     return marked_figure(row, "handshakes_per_charge", figure(row, "handshakes_per_charge", rough))
 
@@ -177,7 +184,7 @@ PREDICTIONS = (
     label("model", "model", rank=DATA),
     label("server_software", "server software", rank=DATA),
     label("carrier", "carrier", rank=DATA),
-    Column(key="failed", name="failed", unit="1", rank=DATA, meaning="share of handshakes"),
+    Column(key="failed", name="failed", unit="1", rank=DATA, meaning="share of handshakes", text=_failed),
 )  # fmt: skip
 
 
@@ -218,6 +225,12 @@ def saved_prediction(row: Row) -> dict[str, Any]:
 
 def notes(rows: Sequence[Row], shown: Set[str]) -> Iterator[str]:
     """What is missing and what is assumed in the printed columns."""
+    plain = list(map(flat, rows))
+    failing = grouped(
+        (_failed(row), name) for name, row in zip(subjects(rows), plain, strict=True) if row["failed"]
+    )
+    for part, names in failing.items():
+        yield f"{some(names)}: failed handshakes: {part}; times are those of the others"
     yield from no_figures(rows)
     yield from assumptions(rows)
     inside = next((row["eap"] for row in rows if row.get("eap")), None)
@@ -270,8 +283,8 @@ def _prediction_title(rows: Sequence[Row]) -> str:
 def _capacity_title(rows: Sequence[Row]) -> str:
     """The limit of all capacities, and their common parameters."""
     first = rows[0]
-    share, needed = first["percentile"], first.get("asked_rate_per_s")
-    promise = "the mean" if share is None else f"{share:.12g} % of handshakes"
+    percentile, needed = first["percentile"], first.get("asked_rate_per_s")
+    promise = "the mean" if percentile is None else f"{percentile:.12g} % of handshakes"
     return (
         f"{'simulated' if 'seed' in first else 'modelled'}: {promise} within {as_given(first['within_s'])}"
         + (f", workers for {rough(needed)}/s" if needed is not None else "")
