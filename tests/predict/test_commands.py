@@ -100,6 +100,15 @@ def test_wrong_input_is_reported_in_one_line(capsys, library_path, arguments, wo
         assert word in line
 
 
+@pytest.mark.parametrize(
+    ("options", "words"), [((), "on average"), (("--percentile", "99.9"), "(p99.9)")], ids=["mean", "p99.9"]
+)
+def test_unreachable_limit_names_the_statistic_that_exceeds_it(capsys, library_path, options, words):
+    arguments = ["capacity", P256, "--within", "50ms", "--traces", str(library_path), *options]
+    assert exit_status(arguments) == 0
+    assert re.search(rf"ready after \d+ ms {re.escape(words)} even without any load", capsys.readouterr().out)
+
+
 def test_predict_prints_the_share_of_handshakes_that_fail(capsys, library_path):
     words = ("predict", P256, "tls1.2/psk", "--traces", library_path, "--bearer", "nb-iot", "--loss", "70%")
     shares = [row["failed"] for row in asked(capsys, *words)]

@@ -364,7 +364,7 @@ CAPACITIES = (
     _at_capacity("p99", "p99", ROOM),
     Column(key="unloaded_s", name="unloaded", unit="s", rank=WIDE,
            text=lambda row: marked_figure(row, "unloaded_s", figure(row, "unloaded_s")),
-           meaning="ready without load"),
+           meaning="ready without load: the mean or the percentile of the limit"),
     Column(key="limit_per_s", name="saturation", unit="1/s", rank=WIDE,
            text=lambda row: marked_figure(row, "limit_per_s", figure(row, "limit_per_s", rough)),
            meaning="rate at which the queue saturates"),
@@ -415,13 +415,13 @@ def _calibrated(found: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _unreachable_because(found: Row) -> str:
-    if "unloaded_s" in found:
-        return f"ready after {figure(found, 'unloaded_s')} even without any load"
     percentile = found["percentile"]
+    whose = "on average" if percentile is None else f"(p{percentile:g})"
+    if "unloaded_s" in found:
+        return f"ready after {figure(found, 'unloaded_s')} {whose} even without any load"
     ready_s = found.get("ready_mean_s" if percentile is None else f"ready_p{percentile:g}_s")
     if ready_s is None or ready_s <= found["within_s"]:
         return "too many clients fail even at the lowest rate tried"
-    whose = "on average" if percentile is None else f"(p{percentile:g})"
     return f"ready after {time(ready_s)} {whose} even at the lowest rate tried"
 
 
