@@ -15,6 +15,7 @@ import pytest
 
 import shakedown
 from shakedown.cli import exit_status
+from shakedown.prediction.literature import LITERATURE
 from shakedown.simulation.capacity import simulated_capacity
 
 P256 = "tls1.3/x25519/p256/server"
@@ -98,6 +99,16 @@ def test_wrong_input_is_reported_in_one_line(capsys, library_path, arguments, wo
     line = refused(capsys, *arguments, *(["--traces", library_path] if len(arguments) > 1 else []))
     for word in words:
         assert word in line
+
+
+@pytest.mark.parametrize("model", LITERATURE)
+def test_predict_names_settings_of_the_bearer_that_the_model_ignores(capsys, library_path, model):
+    words = ("predict", P256, "--traces", str(library_path), "--model", model, "--bearer", "lte")
+    assert exit_status([*words, "--loss", "50%", "--initial-window", "1"]) == 0
+    note = f"model {model} ignores the bearer's loss=50%,initial-window=1: only energies include it\n"
+    assert note in capsys.readouterr().out
+    assert exit_status([*words]) == 0
+    assert "ignores" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

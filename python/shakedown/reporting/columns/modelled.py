@@ -231,6 +231,11 @@ def notes(rows: Sequence[Row], shown: Set[str]) -> Iterator[str]:
     )
     for part, names in failing.items():
         yield f"{some(names)}: failed handshakes: {part}; times are those of the others"
+    yield from dict.fromkeys(
+        f"model {row['model']} ignores the bearer's {settings}: only energies include it"
+        for row in rows
+        if row["model"] != "default" and (settings := row["bearer"].partition(":")[2])
+    )
     yield from no_figures(rows)
     yield from assumptions(rows)
     inside = next((row["eap"] for row in rows if row.get("eap")), None)
