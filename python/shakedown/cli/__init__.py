@@ -28,6 +28,9 @@ SECTIONS: dict[str, tuple[str, ...]] = {
 }
 """The groups of commands in the help."""
 
+PATTERN_OPTIONS = ("device", "server_device", "bearer")
+"""Options of predictions and simulations that accept patterns."""
+
 MAX_LINE = 2_000
 """Characters of an error line."""
 
@@ -68,7 +71,10 @@ class Commands(click.Group):
         if name not in known and not name.startswith("-") and not ctx.resilient_parsing:
             accepted = did_you_mean(name, known) or f"; accepted: {', '.join(known)}"
             raise click.UsageError(f'unknown command "{name[:60]}"{accepted}', ctx)
-        return super().resolve_command(ctx, args)
+        found = super().resolve_command(ctx, args)
+        if found[1] is not None and not ctx.resilient_parsing:
+            _check_repeated(found[1], found[2], ctx)
+        return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         known = self.list_commands(ctx)
@@ -81,6 +87,27 @@ class Commands(click.Group):
             if rows:
                 with formatter.section(section):
                     formatter.write_dl(rows)
+
+
+def _check_repeated(command: click.Command, args: Sequence[str], parent: click.Context) -> None:
+    """Raises `click.UsageError` if an option with one value is given several times: click would use the last
+    value.
+    """
+    context = click.Context(command, parent=parent, info_name=command.name)
+    _, rest, given = command.make_parser(context).parse_args(list(args))
+    for option in dict.fromkeys(given):
+        many = given.count(option)
+        if many > 1 and isinstance(option, click.Option) and not (option.is_flag or option.multiple):
+            several = ""
+            if command.name in SECTIONS["Predict and simulate"] and option.name in PATTERN_OPTIONS:
+                several = f", or a pattern that matches several: {option.opts[0]} '{{A,B}}'"
+            raise click.UsageError(
+                f"{option.opts[0]} is given {many} times; accepted: once{several}", context
+            )
+    if isinstance(command, click.Group) and rest:
+        _, inner, its_args = command.resolve_command(context, rest)
+        if inner is not None:
+            _check_repeated(inner, its_args, context)
 
 
 def _print_version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:

@@ -65,11 +65,11 @@ class Condition:
         """A process of a condition; each call measures once. Raises `ShakedownError` with the process's
         error.
         """
+        repeats = any(word.partition("=")[0] == "--repeat" for word in self.arguments)
         command = [
             *self.program,
             "measure",
-            "--repeat",
-            str(REPEAT),
+            *(() if repeats else ("--repeat", str(REPEAT))),
             *self.arguments,
             "--json",
             "--on-request",
