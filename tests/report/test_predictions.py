@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import real
+import runs
 from shakedown.experiments.figure_kinds import Run, modelled
 from shakedown.experiments.figure_kinds.in_memory_results import results_of
 from shakedown.experiments.file.experiment import Experiment
@@ -112,6 +113,17 @@ def test_every_cell_not_measured_on_the_device_is_marked(results):
         assert ready(row) in texts
     [section] = predictions_section(results)
     assert legend(row["basis"] for row in quiet) in section.blocks[0].figure.caption
+
+
+def test_run_says_that_an_energy_is_not_estimated_only_if_it_is_not(tmp_path):
+    """Over a slow bearer, the energy of work without a figure is negligible, and the total is estimated."""
+    suites = f'suites = ["tls1.2/psk", "{SUITES[2]}"]'
+    results = runs.results(tmp_path, f'{suites}\nrepeat = 2\ndevices = ["lpc1114"]\nbearers = ["nb-iot"]')
+    rows = results.predictions.to_dicts()
+    assert all(row["energy_missing"] for row in rows)
+    assert [row["energy_j"] is None for row in rows] == [False, True]
+    [line] = [one for one in predicted_tables(results, 200) if "is not estimated" in one]
+    assert line.startswith(f"energy of {SUITES[2]} on lpc1114 over nb-iot is not estimated: no figure for ")
 
 
 def test_tables_have_percentiles_energy_workers_and_missing_costs(results):

@@ -121,7 +121,9 @@ def _energies(rows: Sequence[Row], width: int) -> Iterator[str]:
     yield from no_energies(
         (row["energy_missing"], row["label"], row["device"], row["bearer"])
         for row in rows
-        if row["energy_missing"] and (row["device"], row["bearer"]) in shown
+        if (row["energy_j"] is None or row["wake_tail_j"] is None)
+        and row["energy_missing"]
+        and (row["device"], row["bearer"]) in shown
     )
     added = {
         f"wake and tail add {energy_text(row, 'wake_tail_j')} {row['energy_terms']}": None
