@@ -8,6 +8,7 @@ import pytest
 
 import runs
 import shakedown
+import supplied
 from shakedown.reporting.html.simulated import sections as html_sections
 from shakedown.reporting.terminal.fleets import fleet_tables as simulated_tables
 from shakedown.reporting.terminal.fleets import mixture_tables
@@ -80,3 +81,46 @@ def test_counts_for_the_least_work_are_named_in_captions(results):
     said = "Counts of tls1.0/dhe_dss+dh1024/dsa1024/server are those of the least work"
     assert sum(said in caption for caption in captions) == 2
     assert not any("psk are those" in caption for caption in captions)
+
+
+def test_captured_and_measured_fleets_of_a_suite_are_separate(tmp_path):
+    for name in ("one", "two"):
+        supplied.capture(tmp_path / name, "tls1.2/psk")
+        for end in ("pcap", "keys"):
+            (tmp_path / name / f"gateway.{end}").rename(tmp_path / f"{name}.{end}")
+    results = runs.results(
+        tmp_path,
+        """
+        suites = ["tls1.2/psk"]
+        repeat = 2
+        devices = ["cortex-m4"]
+        bearers = ["nb-iot"]
+        captures = [
+            { file = "one.pcap", keylog = "one.keys" },
+            { file = "two.pcap", keylog = "two.keys" },
+        ]
+        [simulated]
+        arrivals = ["storm:2s", "poisson:5/s"]
+        clients = 60
+        replications = 2
+        """,
+    )
+    labels = ["tls1.2/psk", "captured: tls1.2/psk · one.pcap", "captured: tls1.2/psk · two.pcap"]
+    assert results.fleets["label"].unique(maintain_order=True).to_list() == labels
+    predicted = results.predictions["label"].unique(maintain_order=True).to_list()
+    assert predicted == [label.removeprefix("captured: ") for label in labels]
+    lines = list(simulated_tables(results, 200))
+    for arrivals in ("2 times 30 clients, storm:2s", "60 clients, poisson:5/s"):
+        for which, named in (("", labels[:1]), (", captured handshakes", labels[1:])):
+            title = f"simulated: {arrivals}{which}: cortex-m4 over nb-iot to server"
+            [at] = [at for at, line in enumerate(lines) if line.startswith(title)]
+            rows = lines[at + 2 : at + 2 + len(named)]
+            # The common beginning of the names is in the title.
+            assert all(label.endswith(row.split("  ")[0]) for label, row in zip(named, rows, strict=True))
+            assert ("; captured: tls1.2/…" in lines[at]) == (len(named) > 1)
+    found = {section.anchor: section for section in html_sections(results)}
+    drawn = [block for block in found["storms"].blocks if block.table]
+    assert [[row[0] for row in block.table.rows] for block in drawn] == [labels[:1], labels[1:]]
+    assert [", captured handshakes" in block.figure.title for block in drawn] == [False, True]
+    steady = next(block.table for block in found["fleets"].blocks if block.table)
+    assert [row[0] for row in steady.rows] == labels

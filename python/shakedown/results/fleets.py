@@ -38,6 +38,7 @@ def dashed(name: str) -> str:
 
 def _labelled(view: pl.DataFrame) -> pl.DataFrame:
     named = label(view)
+    named = pl.when(pl.col("capture").is_null()).then(named).otherwise("captured: " + named)
     # The label distinguishes protocol engines from the replay of the same suite.
     engines = pl.format("{} ({} engines)", named, pl.col("endpoints"))
     return view.with_columns(label=pl.when(pl.col("endpoints").is_null()).then(named).otherwise(engines))

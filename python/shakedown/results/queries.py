@@ -92,7 +92,8 @@ def handshakes(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def label(view: pl.DataFrame) -> pl.Expr:
-    """A text that distinguishes handshakes: the suite, and the parts of the identity that differ.
+    """A text that distinguishes handshakes: the suite, and the parts of the identity that differ; of captured
+    ones also the file, if there are several.
 
     Unknown values (the stacks of captured peers) do not distinguish scenarios.
     """
@@ -108,6 +109,8 @@ def label(view: pl.DataFrame) -> pl.Expr:
     whose = view.filter(pl.col("credentials").is_not_null()).group_by("suite", "client_stack", "server_stack")
     if whose.agg(pl.col("credentials").n_unique())["credentials"].max() not in (None, 1):
         parts.append(pl.col("credentials"))
+    if "capture" in view.columns and view["capture"].drop_nulls().n_unique() > 1:
+        parts.append(pl.col("capture"))
     return pl.concat_str(parts, separator=" · ", ignore_nulls=True)
 
 

@@ -396,11 +396,7 @@ def captured_blocks(results: Results, *, estimable: bool) -> Iterator[Block]:
     view = _predictions(results, captured=True)
     without_cost = queries.without_cost(results).filter(pl.col("capture").is_not_null()).to_dicts()
     if view.height:
-        several = view["capture"].n_unique() > 1
-        captured = [
-            {**row, "label": f"captured: {row['suite']}" + (f" ({row['capture']})" if several else "")}
-            for row in _lowest(view)
-        ]
+        captured = [{**row, "label": f"captured: {row['label']}"} for row in _lowest(view)]
         lowest = pl.col("rate_per_s") == captured[0]["rate_per_s"]
         measured = _predictions(results, captured=False).filter(lowest).to_dicts()
         shown, _ = _that_fit([*captured, *measured])

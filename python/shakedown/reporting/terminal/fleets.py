@@ -34,7 +34,9 @@ MAX_TABLES = 20
 
 
 def fleet_groups(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, ...], list[Mapping[str, Any]]]:
-    """Fleets by place, arrivals and options; those of a group differ in their suite only."""
+    """Fleets by place, arrivals and options, captured handshakes separately; those of a group differ in their
+    suite only.
+    """
     found: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for row in rows:
         place = (fleet_words(row), row["device"], row["bearer"], row["server_device"])
@@ -43,9 +45,10 @@ def fleet_groups(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, ...], lis
 
 
 def fleet_words(row: Mapping[str, Any]) -> str:
-    """The number of clients and cells, the arrivals, and the options."""
+    """The number of clients and cells, the arrivals, the options, and whether handshakes were captured."""
     given = "".join(f", {name} {row[name]}" for name in FLEET_OPTIONS if row[name])
-    return f"{clients_words(row)}, {row['arrivals']}{given}"
+    captured = ", captured handshakes" if row["capture"] is not None else ""
+    return f"{clients_words(row)}, {row['arrivals']}{given}{captured}"
 
 
 def clients_words(row: Mapping[str, Any]) -> str:
