@@ -80,6 +80,19 @@ def printed(*words):
     return done.stdout
 
 
+def test_rows_name_suites_that_the_server_software_does_not_offer():
+    server = shakedown.ServerModel(software="nginx")
+    said = "tls1.2/psk: nginx does not offer it; figures are those of a server that would"
+    for rows in (
+        shakedown.predict(SUITES, server=server),
+        shakedown.capacity(SUITES, within_s=2.0, server=server),
+        shakedown.simulate(SUITES, shakedown.Fleet(arrivals="storm:5s", clients=40), server=server),
+    ):
+        assert [row.server_software_note for row in rows] == [said, None]
+        assert repr(rows).count(said) == 1
+        assert rows._repr_html_().count(said) == 1
+
+
 NAMES = ["measure", "predict", "capacity", "simulate", "devices", "bearers", "suites", "stacks", "primitives"]
 
 

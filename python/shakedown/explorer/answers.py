@@ -26,6 +26,7 @@ from shakedown.profiles.delay import distribution
 from shakedown.profiles.registry import load_software
 from shakedown.profiles.software import ServerSoftware
 from shakedown.reporting.columns import named
+from shakedown.reporting.columns.notes import software_notes
 from shakedown.reporting.columns.objects import object_table
 from shakedown.reporting.display import with_figures
 from shakedown.reporting.terminal.listing import marks_in
@@ -256,5 +257,5 @@ def _table(objects: Sequence[Any], kind: str, keys: Sequence[str]) -> dict[str, 
     return {
         "head": [one.name for one in columns],
         "cells": [[one.cell(row) for one in columns] for row in table.rows],
-        "notes": [marks_in(columns, table.rows), *table.notes(set(keys))],
+        "notes": [marks_in(columns, table.rows), *software_notes(table.rows), *table.notes(set(keys))],
     }

@@ -68,10 +68,12 @@ class Scenario:
         """The names of the suite, devices, software and bearer, as in rows. `server_software` is None for a
         handshake that keeps its recorded tickets: the software of the recording is unknown.
         """
+        software = self.trace.software
         return {
             "suite": self.trace.suite,
             "server_device": self.server_device.name,
-            "server_software": None if self.trace.software is None else self.trace.software.name,
+            "server_software": None if software is None else software.name,
+            "server_software_note": None if software is None else software.note(self.trace.suite),
             "device": self.device.name,
             "bearer": self.bearer.name,
         }

@@ -11,6 +11,7 @@ from typing import Any
 from shakedown.files.text import visible
 from shakedown.reporting.columns import USUAL, ObjectTable, Row, Selection, shown_in
 from shakedown.reporting.columns.measured import message_table
+from shakedown.reporting.columns.notes import software_notes
 from shakedown.reporting.columns.objects import object_table
 from shakedown.reporting.terminal.listing import listing, marks_in
 from shakedown.schema.base import builtins
@@ -74,9 +75,11 @@ def _more(more: int, what: str = "") -> Iterator[str]:
 
 
 def _notes(objects: Sequence[Any], table: ObjectTable, shown: Set[str]) -> Iterator[str]:
-    """The reasons why suites have no figures, then the notes on the others; a few lines of each."""
+    """The reasons why suites have no figures, what servers' software does not offer, then the notes on the
+    others; a few lines of each.
+    """
     failed = [f"{one.suite}: {one.error}" for one in _failed(objects)]
-    for lines in (failed, list(table.notes(shown))):
+    for lines in (failed, list(software_notes(table.rows)), list(table.notes(shown))):
         yield from lines[:MAX_NOTES]
         yield from _more(len(lines) - MAX_NOTES, "note")
 

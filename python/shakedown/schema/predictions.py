@@ -118,7 +118,8 @@ class Prediction(Object, frozen=True, kw_only=True):
     after the handshake. `resumption_saves_j` is the energy that a resumed handshake saves; null if sessions
     of the suite cannot be resumed. `handshakes_per_charge` includes `energy_j` and `wake_tail_j`.
     `server_software` determines the server's tickets; null if the traces were recorded from an unknown
-    server.
+    server. `server_software_note` states that it does not offer the suite, or does not resume its sessions;
+    null if it does.
     `unused_key_share_s` is the client's cost of a key share that the stack sends although the suite does not
     use it. No other figure includes it; it is null if there is no such key share.
     `handshake_bytes` counts the bytes of the messages, as `measure` does. `wire_bytes` counts all bytes on
@@ -157,6 +158,7 @@ class Prediction(Object, frozen=True, kw_only=True):
     carrier: Carrier = "bare"
     eap: InsideEap | None = None
     server_software: Text | None = None
+    server_software_note: Text | None = None
     unused_key_share_s: Bounds | None = None
     handshake_bytes: BytesEachWay
     wire_bytes: BytesEachWay | None
@@ -182,13 +184,14 @@ class Promise(Object, frozen=True, kw_only=True):
     """The highest rate at which the mean or the percentile of `ready` is within `within_s`.
 
     `rate_per_s` is 0 if no rate meets the limit, and null if no server cost is known. If work has no cost
-    figure, it is an upper bound. `limit_per_s` is the rate at which the queue saturates. `handshake_bytes`
-    and `unused_key_share_s` are those of a prediction.
+    figure, it is an upper bound. `limit_per_s` is the rate at which the queue saturates. `handshake_bytes`,
+    `unused_key_share_s` and `server_software_note` are those of a prediction.
     """
 
     suite: Text
     server_device: Text
     server_software: Text | None = None
+    server_software_note: Text | None = None
     device: Text
     bearer: Text
     within_s: Number

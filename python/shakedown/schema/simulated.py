@@ -343,12 +343,14 @@ class Counted(Object, frozen=True, kw_only=True):
 
 class Simulated(Counted, frozen=True, kw_only=True):
     """One row of `simulate`. With `endpoints` real protocol engines perform the handshakes; otherwise they
-    are replayed. `handshake_bytes` and `unused_key_share_s` are those of a prediction.
+    are replayed. `handshake_bytes`, `unused_key_share_s` and `server_software_note` are those of a
+    prediction.
     """
 
     suite: Text
     device: Text
     server_software: Text | None = None
+    server_software_note: Text | None = None
     bearer: Text
     resumption: Share
     handshake_bytes: BytesEachWay

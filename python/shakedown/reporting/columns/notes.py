@@ -58,6 +58,11 @@ def assumptions(rows: Sequence[Row]) -> Iterator[str]:
         yield f"server software{of_some} not recorded: openssl's is assumed; --server-software names another"
 
 
+def software_notes(rows: Sequence[Row]) -> Iterator[str]:
+    """A line for each suite that the server's software does not offer; commands print it to stderr."""
+    yield from dict.fromkeys(filter(None, (row.get("server_software_note") for row in rows)))
+
+
 def key_shares(rows: Sequence[Row]) -> Iterator[str]:
     """A line for each key share that is not counted."""
     found = grouped(
