@@ -270,6 +270,13 @@ def test_wrong_input_is_reported_in_one_line(arguments, options, said):
         ("PredictionOptions", {"battery_j": "9"}, "battery_j is '9'; accepted: a number"),
         ("Fleet", {"arrivals": 5}, "arrivals is 5; accepted: a string"),
         ("Fleet", {"clients": "5"}, "clients is '5'; accepted: a whole number"),
+        ("Fleet", {"timeout_s": "10s"}, "timeout_s is '10s'; accepted: a number of seconds"),
+        (
+            "EapOptions",
+            {"timeout_s": 0},
+            "timeout_s is 0; accepted: a number of seconds, above 0, at most 36",
+        ),
+        ("LoadOptions", {"rate_per_s": "10/s"}, "rate_per_s is '10/s'; accepted: a number per second"),
         ("ServerModel", {"workers": "5"}, "workers is '5'; accepted: a whole number"),
         ("ServerModel", {"device": 5}, "device is 5; accepted: a string or a path"),
         ("Costs", {"traces": 5}, "traces is 5; accepted: a TraceLibrary or traces by suite or a string"),

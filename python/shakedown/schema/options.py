@@ -69,14 +69,14 @@ class Declared:
     def accepted(self) -> str:
         inner = self.inner
         if self.form == "rate":
-            return 'a rate such as "10/s"'
+            return "a number per second"
         if isinstance(inner, types.IntType):
             if inner.ge is None and inner.le is None:
                 return "a whole number"
             return f"a whole number from {inner.ge or 0} to {2**64 - 1 if inner.le is None else inner.le:,}"
         if isinstance(inner, types.FloatType):
             if self.form == "duration":
-                return 'a time such as "10s"' + (f", above 0, at most {inner.le:g} s" if inner.le else "")
+                return "a number of seconds" + (f", above 0, at most {inner.le:g}" if inner.le else "")
             if inner.ge is None or inner.le is None:
                 return "a number"
             return f"a {self.form or 'number'} from {inner.ge:g} to {inner.le:g}"
