@@ -11,6 +11,7 @@ from html.parser import HTMLParser
 
 import altair
 import pandas
+import polars
 import pytest
 import vl_convert
 
@@ -130,12 +131,30 @@ def test_data_frame_matches_csv_and_dicts_match_json(predicted):
     words = ["predict", *SUITES, "--device", "{phone,cortex-m4}", "--bearer", "{lte,nb-iot}"]
     assert json.loads(printed(*words, "--json")) == predicted.to_dicts()
     frame = predicted.to_polars()
-    assert frame.write_csv().splitlines()[0] == printed(*words, "--csv").splitlines()[0]
+    assert frame.columns == [*printed(*words, "--csv").splitlines()[0].split(","), "error"]
     assert frame["ready_mean_s"].to_list() == [one.ready_s.mean for one in predicted]
     same = predicted.to_pandas()
     assert isinstance(same, pandas.DataFrame)
     assert list(same.columns) == frame.columns
     assert same["ready_mean_s"].tolist() == frame["ready_mean_s"].to_list()
+
+
+def test_data_frames_of_one_type_of_rows_can_be_concatenated(all_rows, predicted):
+    """Also if a column has no value in one of them, or only one has suites without figures."""
+    eap = shakedown.predict(SUITES[1], options=shakedown.PredictionOptions(carrier="eap", battery_j=1e3))
+    loads = shakedown.simulate(SUITES[1:], shakedown.Fleet(arrivals="poisson:5/s", clients=2000))
+    at_rate = shakedown.capacity([*SUITES, "tls9/psk"], within_s=2.0, rate_per_s=9e4)
+    for name, others in {
+        "predict": [eap, shakedown.predict([SUITES[1], "tls9/psk"], bearer="lte"), predicted[:1]],
+        "capacity": [at_rate],
+        "simulate": [loads],
+    }.items():
+        frames = [one.to_polars() for one in (all_rows[name], *others)]
+        whole = polars.concat(frames)
+        assert whole.height == sum(map(len, frames))
+        assert polars.Null not in whole.schema.dtypes()
+    for rows in all_rows.values():
+        assert polars.Null not in rows.to_polars().schema.dtypes()
 
 
 @pytest.mark.parametrize("missing", ["pandas", "altair"])

@@ -19,6 +19,15 @@ from shakedown.schema.base import builtins
 WIDTH = 80
 MAX_TEXT_ROWS, MAX_HTML_ROWS, MAX_NOTES = 10, 200, 3
 
+_OF_SUITES = ("Prediction", "Capacity", "Simulated")
+"""Types with objects without figures: in data frames they have a column `error`, with or without these."""
+
+_COUNTS = (
+    *("round_trips", "workers_needed", "workers_needed_low", "workers_needed_high", "cells"),
+    *("client_instructions", "server_instructions"),
+)
+"""Columns of counts that may be null in all rows."""
+
 
 def with_figures(objects: Sequence[Any]) -> list[Any]:
     return [one for one in objects if getattr(one, "error", None) is None]
@@ -150,6 +159,17 @@ def values(objects: Sequence[Any]) -> dict[str, list[Any]]:
         )
         rows += found
     failed = [builtins(one) for one in _failed(objects)]
-    if failed:
+    if failed or any(type(one).__name__ in _OF_SUITES for one in objects):
         keys |= dict.fromkeys(("error",) if keys else (key for row in failed for key in row))
     return {key: [row.get(key) for row in (*rows, *failed)] for key in keys}
+
+
+def unknown_types(objects: Sequence[Any]) -> dict[str, type]:
+    """The types of columns, for those without any value."""
+    found: dict[str, type] = {"error": str}
+    for same in _kinds(objects):
+        table = object_table(with_figures(same))
+        for one in () if table is None else table.columns:
+            count = one.unit == "bytes" or one.key in _COUNTS
+            found[one.key] = str if not one.numeric else int if count else float
+    return found

@@ -51,12 +51,19 @@ class Rows(list[T]):
         ]
 
     def to_polars(self) -> pl.DataFrame:
-        """A table with the columns that `--csv` prints: exact values, one row per object."""
+        """A table with the columns that `--csv` prints: exact values, one row per object.
+
+        All tables of a type of objects have the same schema. Those of predictions, capacities and simulations
+        also have a column `error`, which is null for suites with figures.
+        """
         import polars as pl
 
-        from shakedown.reporting.display import values
+        from shakedown.reporting.display import unknown_types, values
 
-        return pl.DataFrame(values(self), strict=False)
+        found = values(self)
+        empty = {key for key, column in found.items() if all(value is None for value in column)}
+        unknown = {key: kind for key, kind in unknown_types(self).items() if key in empty}
+        return pl.DataFrame(found, schema_overrides=unknown, strict=False)
 
     def to_pandas(self) -> pandas.DataFrame:
         """The same for pandas. Raises `InputError` if it is not installed."""
