@@ -159,7 +159,7 @@ def parse_bearer(document: Mapping[str, Any], where: str) -> Bearer:
         source=source,
         assumed={key: " ".join(texts) for key, texts in assumed.items()},
     )
-    top.finish()
+    top.finish("setup_ms")
     if bearer.energy.setup_j and bearer.setup is None:
         raise top.fail("[energy]: setup_j is given without setup_ms; accepted: with setup_ms, or not at all")
     if bearer.mtu_bytes <= bearer.ip_bytes + bearer.udp_bytes:

@@ -63,10 +63,10 @@ def parse_cell(table: Table) -> Cell:
 
 def _one_of(names: Mapping[str, type[Any]], table: Table) -> Any:  # noqa: ANN401 - an instance of one
     """The value of the given one of several sub-tables; None if none is given."""
-    found = [name for name in names if name in table]
+    found = {name: inner for name in names if (inner := table.maybe_table(name)) is not None}
     if len(found) > 1:
         raise table.fail(f"[cell.{'] and [cell.'.join(found)}] are both given; accepted: one of them")
-    return _read(names[found[0]], table.table(found[0])) if found else None
+    return next((_read(names[name], inner) for name, inner in found.items()), None)
 
 
 _ENTRIES: dict[str, type[Entry]] = {"random_access": RandomAccess, "circuits": Circuits}

@@ -156,7 +156,7 @@ class Table:
 
     def finish(self, more: str = "") -> None:
         """Raise `InputError` for the first unknown key; `more` describes other keys that are accepted."""
-        accepted = [*self._read_keys, *([more] if more else [])]
+        accepted = list(dict.fromkeys([*self._read_keys, *([more] if more else [])]))
         for key in self._values:
             hint = did_you_mean(key, accepted)
             raise self.fail(f"unknown key {key!r}; accepted: {', '.join(accepted)}{hint}")
