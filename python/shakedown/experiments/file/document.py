@@ -144,9 +144,14 @@ class Document:
         """Checks that each name is that of a profile; returns the names."""
         if names:
             from shakedown.profiles import bearer_names, device_names, load_device
+            from shakedown.profiles.registry import user_data_dir
 
             known = bearer_names() if key == "bearers" else device_names()
+            folder = user_data_dir() / ("bearers" if key == "bearers" else "devices")
             for name in names:
+                if "/" in name or name.endswith(".toml"):
+                    where = f"the name of a profile; copy the file to {folder}"
+                    raise self.wrong(key, f"{describe(name)} is a path; accepted: {where}", name)
                 board, variant, _ = name.partition(":") if key != "bearers" else (name, "", "")
                 if board not in known:
                     hint = did_you_mean(name, known) or f"; accepted: {', '.join(known)}"
