@@ -29,11 +29,12 @@ KEYS = (
     "suite device server_device bearer rate_per_s kind model client_s server_s transmission_s queue_s "
     "utilisation energy_j wake_tail_j resumption_saves_j extrapolated workers basis without_cost ready_s "
     "done_s p99_interval_s connection_s energy_parts_j energy_terms handshakes_per_charge ratio_to_first "
-    "failed carrier eap server_software unused_key_share_s handshake_bytes wire_bytes"
+    "failed carrier eap server_software server_software_note unused_key_share_s handshake_bytes wire_bytes"
 )
 CAPACITY_KEYS = (
-    "suite server_device server_software device bearer within_s percentile workers rate_per_s utilisation "
-    "handshake_bytes unused_key_share_s basis without_cost extrapolated limit_per_s unloaded_s ready_s done_s"
+    "suite server_device server_software server_software_note device bearer within_s percentile workers "
+    "rate_per_s utilisation handshake_bytes unused_key_share_s basis without_cost extrapolated limit_per_s "
+    "unloaded_s ready_s done_s"
 )
 
 
