@@ -409,7 +409,7 @@ time_ms = 10
     )
     bearer = tmp_path / "bearer.toml"
     bearer.write_text(
-        """schema = 1
+        """schema = 2
 name = "radio"
 title = "R"
 date = "2024"

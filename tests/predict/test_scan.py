@@ -28,7 +28,7 @@ SUITES = (
 )  # fmt: skip
 """The number of usual choices: each protocol, key exchange and kind of key."""
 
-BEARER = """schema = 1
+BEARER = """schema = 2
 name = "fixed"
 title = "A fixed delay"
 date = "2026"

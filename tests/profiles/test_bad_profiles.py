@@ -21,7 +21,7 @@ HEAD = {
 }
 SIGN = {"operation": "sign", "algorithm": "ecdsa", "parameters": "p256"}
 LINK = {
-    "schema": 1,
+    "schema": 2,
     "name": "link",
     "title": "A link",
     "date": "2024",
@@ -147,6 +147,7 @@ def test_bad_device_profile_is_reported_in_one_line(document, words):
 @pytest.mark.parametrize(
     ("document", "words"),
     [
+        (bearer(schema=1), ["schema is 1", "accepted: 2"]),
         (bearer(up_bps=-9600), ["up_bps is -9600", "above 0"]),
         (bearer(up_bps=...), ["up_bps is missing"]),
         (bearer(up=9600), ["up lacks a unit", "up_bps"]),

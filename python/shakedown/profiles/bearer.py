@@ -127,7 +127,7 @@ def parse_bearer(document: Mapping[str, Any], where: str) -> Bearer:
     """Validate a bearer profile, a TOML document; `where` is its name in errors. Raises `InputError`."""
     top = Table(document, where)
     schema = top.number("schema")
-    if schema not in (1, SCHEMA):
+    if schema != SCHEMA:
         raise top.fail(f"schema is {document['schema']!r}; accepted: {SCHEMA}")
     for word, unit in _UNITS.items():
         if word in top and not isinstance(document[word], dict):
