@@ -87,7 +87,7 @@ def test_run_fails_only_if_no_mobile_attached(shakedown):
 
 
 def test_work_without_a_cost_figure_is_named(shakedown):
-    options = ("aka", "run", "--attaches", "2", "--device", "stm32n6", "--suite", "tls1.0/rsa/rsa1024/mutual")
+    options = ("aka", "run", "--attaches", "3", "--device", "stm32n6", "--suite", "tls1.0/rsa/rsa1024/mutual")
     said = shakedown(*options)
     assert said.returncode == 0, said.stderr
     (found,) = json.loads(shakedown(*options, "--json").stdout)
@@ -99,6 +99,19 @@ def test_work_without_a_cost_figure_is_named(shakedown):
         what = " ".join(word for word in (part["operation"], part["algorithm"], part["parameters"]) if word)
         assert f"no figure: client {what}: {part['reason']}" in said.stdout
     assert "{" not in said.stdout
+    lines = [line for line in said.stdout.splitlines() if line.startswith(("full ", "resumed "))]
+    assert lines
+    assert all(line.count("≥ ") >= 2 for line in lines)
+    assert all(("unknown" in line) == line.startswith("resumed") for line in lines)
+
+
+def test_costs_that_are_in_part_assumed_are_named(shakedown):
+    options = ("aka", "run", "--attaches", "2", "--bearer", "nb-iot", "--device", "cortex-m4")
+    said = shakedown(*options)
+    (found,) = json.loads(shakedown(*options, "--json").stdout)
+    assert (found["mobile"]["basis"], found["sgsn"]["basis"]) == ("assumed", "assumed")
+    assert "costs in part assumed\n" in said.stdout
+    assert "≥" not in said.stdout
 
 
 @pytest.mark.parametrize(

@@ -113,20 +113,31 @@ def _counts(counts: dict[str, int]) -> str:
 
 
 def _show_run(found: AttachRun, selection: Selection) -> None:
+    from shakedown.reporting.columns.simulated import bases
+
     say = note if selection.csv else echo
     where = "roaming" if found.roaming else "at home"
     say(f"simulated: {found.suite}, {found.device} over {found.bearer} to {found.server_device}, {where}")
-    _show_groups(found.full, found.resumed, selection)
+    sides = {"the mobile": found.mobile, "the SGSN": found.sgsn}
+    without_cost = [part for side in sides.values() for part in side.without_cost]
+    _show_groups(found.full, found.resumed, selection, lower_bounds=bool(without_cost))
     if found.not_resumed:
         say(f"offered and not resumed: {_counts(found.not_resumed)}")
-    without_cost = [part for side in (found.mobile, found.sgsn) for part in side.without_cost]
+    for line in bases((name, {"ready_basis": side.basis}) for name, side in sides.items()):
+        say(line)
     if without_cost:
         say("all times are lower bounds: some work has no figure")
     for part in without_cost:
         say(no_figure(part.side, part.operation, part.algorithm, part.parameters, part.reason))
 
 
-def _show_groups(full: AttachGroup | None, resumed: AttachGroup | None, selection: Selection) -> None:
+def _show_groups(
+    full: AttachGroup | None,
+    resumed: AttachGroup | None,
+    selection: Selection,
+    *,
+    lower_bounds: bool = False,
+) -> None:
     from shakedown.reporting.columns.attaches import ATTACHES, attach_rows
     from shakedown.reporting.columns.notes import missing_percentiles
 
@@ -135,7 +146,7 @@ def _show_groups(full: AttachGroup | None, resumed: AttachGroup | None, selectio
         if one is not None:
             size = one.handshake_bytes
             say(f"{one.attaches:,} {name}: {size.up:,.0f} bytes of TLS up, {size.down:,.0f} down")
-    rows = list(attach_rows(full, resumed))
+    rows = list(attach_rows(full, resumed, lower_bounds=lower_bounds))
     print_rows(ATTACHES, rows, selection, notes=lambda shown: missing_percentiles(rows, shown, "attaches"))
 
 
