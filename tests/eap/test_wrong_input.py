@@ -81,7 +81,8 @@ def test_silent_server_is_reported_in_one_line(shakedown):
     (found,) = json.loads(done.stdout)
     assert (found["completed"], found["failed"], found["authentication_s"]) == (0, {"no_answer": 1}, None)
     assert done.stderr == (
-        "error: 1 of 1 authentications failed; the first: no response to a request that was sent once\n"
+        "error: 1 of 1 authentications failed; the first: no response to a request that was sent once; "
+        "check the address and the secret\n"
     )
 
 

@@ -73,8 +73,10 @@ def peer(
         )
     if failure is not None:
         failed = sum(found.failed.values())
+        # A RADIUS server does not respond to a client with a wrong secret.
+        hint = "; check the address and the secret" if failure.startswith("no response") else ""
         raise click.ClickException(
-            f"{failed} of {options.count} authentications failed; the first: {failure}"
+            f"{failed} of {options.count} authentications failed; the first: {failure}{hint}"
         )
 
 
