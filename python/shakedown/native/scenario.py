@@ -58,6 +58,12 @@ class MeasureOptions(OptionGroup, frozen=True, kw_only=True):
     password: str | None = None
     client_password: str | None = None
 
+    def __post_init__(self) -> None:
+        """Checks the values; raises `InputError` also for software without a valid profile."""
+        super().__post_init__()
+        if self.server_software is not None:
+            self._software()
+
     @property
     def user_supplied(self) -> tuple[Side, ...]:
         return tuple(side for side in SIDES if getattr(self, "chain" if side == "server" else "client_chain"))

@@ -9,7 +9,7 @@ from pathlib import Path
 from shakedown.native.scenario import DEFAULT_SERVER_DEVICE
 from shakedown.prediction.library import TraceLibrary, opened
 from shakedown.prediction.trace import Trace
-from shakedown.profiles.registry import Names
+from shakedown.profiles.registry import Names, existing_device_names, listed, load_device, load_software
 from shakedown.schema.arguments import check_fields, plain, profile_name
 
 
@@ -38,6 +38,15 @@ class ServerModel(_Checked):
     workers: int = 1
     software: str | Path | None = None
 
+    def __post_init__(self) -> None:
+        """Raises `InputError` also for a device or a software without a valid profile."""
+        super().__post_init__()
+        if self.device != DEFAULT_SERVER_DEVICE:
+            for name in listed(self.device, existing_device_names, "device"):
+                load_device(name)
+        if self.software is not None:
+            load_software(str(profile_name(self.software)))
+
 
 @dataclass(frozen=True)
 class Costs(_Checked):
@@ -51,6 +60,12 @@ class Costs(_Checked):
 
     traces: TraceLibrary | Mapping[str, Trace] | str | Path | None = None
     scale_from: str | Path | None = None
+
+    def __post_init__(self) -> None:
+        """Raises `InputError` also for a device without a valid profile."""
+        super().__post_init__()
+        if self.stand_in is not None:
+            load_device(self.stand_in)
 
     def library(self, server: ServerModel) -> TraceLibrary:
         """The recorded handshakes with a server. Raises `InputError`."""
