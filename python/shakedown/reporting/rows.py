@@ -62,7 +62,8 @@ class Rows(list[T]):
 
         found = values(self)
         empty = {key for key, column in found.items() if all(value is None for value in column)}
-        unknown = {key: kind for key, kind in unknown_types(self).items() if key in empty}
+        types = {str: pl.String(), int: pl.Int64(), float: pl.Float64()}
+        unknown = {key: types[kind] for key, kind in unknown_types(self).items() if key in empty}
         return pl.DataFrame(found, schema_overrides=unknown, strict=False)
 
     def to_pandas(self) -> pandas.DataFrame:
