@@ -103,7 +103,8 @@ def test_a_mobile_attaches_while_silent_connections_flood_sgsn_and_hss(
     assert (did["full"], did["resumed"], did["rejected"]) == (1, 4, {})
     gone = did["connections"]
     assert gone["displaced"] > 0
-    # While threads of displaced connections have not ended, as on a busy machine, further silent ones are rejected.
+    # While threads of displaced connections have not ended, as on a busy machine, further silent ones are
+    # rejected.
     assert gone["displaced"] + gone["silent"] + gone["turned_away"] >= FIRST - places
     assert "displaced by others" in processes[0].stop()
 

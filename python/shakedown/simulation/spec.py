@@ -17,13 +17,13 @@ from shakedown.schema.profiles import Cell, RandomAccess
 from shakedown.simulation.fleet import SERIES_INTERVALS, Settled
 
 NEGLIGIBLE = 0.25
-"""With at most this share of the required precision of a replication's clients in transit, their lower load at
-its start and end is negligible.
+"""With at most this share of the required precision of a replication's clients in transit, their lower load
+at its start and end is negligible.
 """
 
 MAX_IN_TRANSIT = 250_000
-"""Limit of the clients of all warm-ups, and of all cool-downs: they take about five seconds to simulate. If more
-are needed, the next run has them, or the figures are marked.
+"""Limit of the clients of all warm-ups, and of all cool-downs: they take about five seconds to simulate. If
+more are needed, the next run has them, or the figures are marked.
 """
 
 
@@ -119,9 +119,9 @@ def simulation_spec(
 def uncounted(clients: Sequence[Client], settled: Settled) -> tuple[int, int]:
     """The number of clients in the warm-up and in the cool-down of a replication.
 
-    A client loads the server only after its messages have crossed the network. The warm-up therefore lasts at
-    least as long as a handshake without a queue (99th percentile). In the cool-down further clients arrive for
-    the same time, while the last counted ones perform their handshakes.
+    A client loads the server only after its messages have crossed the network. The warm-up therefore lasts
+    at least as long as a handshake without a queue (99th percentile). In the cool-down further clients arrive
+    for the same time, while the last counted ones perform their handshakes.
     """
     rate_per_s = settled.arrivals.rate_per_s
     if settled.precision is None or rate_per_s is None:
