@@ -168,7 +168,8 @@ def check(names: tuple[str, ...], seed: int, seconds: float, selection: Selectio
     """Send test packets through emulated bearers, and compare them with their profiles.
 
     "drawn" is the delay, rate or loss that the link model computed for these packets, "long run" that of
-    20,000 packets in virtual time. The deviation from the profile is measured / drawn x long run / profile - 1.
+    20,000 packets in virtual time. The deviation from the profile is
+    measured / drawn x long run / profile - 1.
     """
     from shakedown.live import bearer as live
     from shakedown.profiles import load_bearer
