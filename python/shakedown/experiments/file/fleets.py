@@ -35,7 +35,7 @@ KEYS = (
     Key("seed", "random seed", "the file's `seed`, or 1"),
     Key(
         "endpoints",
-        "`true`: also simulates each fleet with protocol stacks; a thousand clients, unless `clients` is given",
+        "`true`: also simulates each fleet with protocol stacks, by default with a thousand clients",
         "`false`",
     ),
     Key(
