@@ -248,6 +248,7 @@ def _radio(power: BearerEnergy, *, from_idle: bool) -> dict[str, float | None]:
     """
     found = structs.asdict(structs.replace(power, setup_j=0.0, tail_w=0.0, tail_s=0.0))
     del found["spread"]
-    parts = (power.setup_j, power.tail_w, power.tail_s)
-    known = None if None in parts else parts[0] + parts[1] * parts[2]
-    return {**found, "again_j": known, "idle_after_s": power.tail_s if from_idle else None}
+    again_j = None
+    if power.setup_j is not None and power.tail_w is not None and power.tail_s is not None:
+        again_j = power.setup_j + power.tail_w * power.tail_s
+    return {**found, "again_j": again_j, "idle_after_s": power.tail_s if from_idle else None}
