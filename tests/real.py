@@ -34,9 +34,9 @@ def known(suite: str, off: float = 0.0) -> Measurement:
     """A real measurement with deviations that give its means a relative uncertainty of `off`."""
 
     def changed(spread: Spread) -> Spread:
-        return msgspec.structs.replace(
-            spread, sd=off * spread.mean / student(one.repeat - 1) * sqrt(one.repeat)
-        )
+        # On a busy machine, fewer repetitions than requested are used.
+        sd = off * spread.mean / student(one.repeat - 1) * sqrt(one.repeat)
+        return msgspec.structs.replace(spread, sd=sd, n=one.repeat)
 
     one = measurement(suite)
     both = one.handshake
