@@ -88,7 +88,7 @@ def observe(
         command += ["-d", f"{'udp' if protocol == 'dtls' else 'tcp'}.port=={port},{protocol}"]
     for name in FIELDS:
         command += ["-e", name.format(p=protocol)]
-    environment = {**os.environ, "HOME": "/nonexistent"}
+    environment = {**os.environ, "HOME": "/proc/none"}
     done = subprocess.run(
         [*command, *options], capture_output=True, text=True, check=True, env=environment, timeout=120
     )

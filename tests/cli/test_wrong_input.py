@@ -39,12 +39,6 @@ def complain(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 
             ["predict", "tls1.2/psk", "--device", "palm-vii", "--device", "cortex-m4"],
             ["--device is given 2 times; accepted: once, or a pattern", "--device '{A,B}'"],
         ),
-        (
-            ["predict", "tls1.2/psk", "--loss", "1%", "--loss", "2%"],
-            ["--loss is given 2 times; accepted: once"],
-        ),
-        (["certs", "make", "p256", "--out", "a", "--out", "b"], ["--out is given 2 times; accepted: once"]),
-        (["devices", "--sort", "name", "--sort", "name"], ["--sort is given 2 times; accepted: once"]),
         (["predict", "tls1.2/psk", "--columns", " ,,"], ["--columns names no column"]),
         (["predict", "tls1.2/psk", "--sort", "qqqq"], ['unknown column "qqqq"; accepted: suite, device,']),
         (["measure", "tls1.2/psk", "--now", "99999999999999999999"], ["--now", "is not a time"]),

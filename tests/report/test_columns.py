@@ -231,7 +231,7 @@ def test_csv_has_keys_and_exact_values(capsys):
         ("energy_high_j", 0.85512, "0.855"),
         ("handshakes_per_charge_high", 61234.5, "61,234"),
         ("ready_margin_s", 7.6e-6, "0.00000760"),
-        ("offered", 0.20842, "0.208"),
+        ("offered", 0.20842, "21%"),
         ("precision", None, "–"),
         ("replications", 25, "25"),
     ],

@@ -90,24 +90,20 @@ class Commands(click.Group):
 
 
 def _check_repeated(command: click.Command, args: Sequence[str], parent: click.Context) -> None:
-    """Raises `click.UsageError` if an option with one value is given several times: click would use the last
-    value.
+    """Raises `click.UsageError` if a prediction or simulation names several devices or bearers by repeating
+    an option: click would use the last one.
     """
+    if command.name not in SECTIONS["Predict and simulate"]:
+        return
     context = click.Context(command, parent=parent, info_name=command.name)
-    _, rest, given = command.make_parser(context).parse_args(list(args))
+    *_, given = command.make_parser(context).parse_args(list(args))
     for option in dict.fromkeys(given):
-        many = given.count(option)
-        if many > 1 and isinstance(option, click.Option) and not (option.is_flag or option.multiple):
-            several = ""
-            if command.name in SECTIONS["Predict and simulate"] and option.name in PATTERN_OPTIONS:
-                several = f", or a pattern that matches several: {option.opts[0]} '{{A,B}}'"
+        if option.name in PATTERN_OPTIONS and given.count(option) > 1:
+            name = option.opts[0]
+            several = f"once, or a pattern that matches several: {name} '{{A,B}}'"
             raise click.UsageError(
-                f"{option.opts[0]} is given {many} times; accepted: once{several}", context
+                f"{name} is given {given.count(option)} times; accepted: {several}", context
             )
-    if isinstance(command, click.Group) and rest:
-        _, inner, its_args = command.resolve_command(context, rest)
-        if inner is not None:
-            _check_repeated(inner, its_args, context)
 
 
 def _print_version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:

@@ -158,7 +158,7 @@ def test_the_command_prints_objects_of_the_schema(shakedown, tmp_path):
         ("rate = 0", "accepted: a rate above 0"),
         ('arrivals = "storm"', "accepted: poisson, deterministic, closed"),
         ('arrivals = "closed"\nrate = 5', "a closed loop has no rate"),
-        ('duration = "2h"', "at most 3600 s"),
+        ('duration = "2h"', "at most 3600"),
         ("resumption = 2", "a share from 0 to 1"),
         ("workers = 0", "a whole number from 1 to 256"),
         ("rat = 5", 'did you mean "rate"?'),
