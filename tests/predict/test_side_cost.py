@@ -114,6 +114,17 @@ def test_symmetric_work_is_estimated_by_call_and_kib():
     assert side_cost(parse_trace(trace, "x"), "client", device).total.mean == pytest.approx(26e-6)
 
 
+def test_key_derivation_with_a_digest_without_a_time_per_kib_is_assumed():
+    """The profile has the digest's time of a call only."""
+    device = board(
+        primitive=[{"operation": "digest", "algorithm": "sha256", "per_call_us": 2.0}],
+        overhead={"per_handshake_us": 0.0},
+    )
+    cost = side_cost(open_library()["tls1.3/x25519/p256/server"], "client", device)
+    (basis,) = {one["basis"] for one in cost.figures if one["operation"] == "prf"}
+    assert basis == "assumed"
+
+
 def test_symmetric_work_at_a_published_rate_adds_padding_and_calls():
     """A rate of long messages contains neither padding nor the cost of a call: both are added, and marked."""
     device = board(

@@ -114,7 +114,8 @@ def _blocks(device: Device, work: StackWork, digest: str, kib: float) -> Part:
     if kib <= 0.0:
         return Part(f"{device.name}: own", exactly(0.0), "own", "")
     figure = call_figure(device, ("digest", digest, ""))
-    if figure.time is None or _wide(figure):
+    # A profile may have the time of a call only.
+    if figure.time is None or not figure.time.mean or _wide(figure):
         time = work.software.of(reference().software_s_per_kib).times(kib)
         return Part(work.cause, time.widened(BLOCK_SPREAD), "assumed", f"{digest}: {work.software.method}")
     time = figure.time.times(kib)
