@@ -295,6 +295,16 @@ def test_missing_ticket_in_the_trace_is_refused():
         trace.served_by(load_software("openssl"))
 
 
+def test_operation_that_does_not_exist_is_refused():
+    made = [("client", "ClientHello", 1, 100)]
+    for operation, said in (
+        ("sign", "sign has no algorithm 'sha256'; accepted: "),
+        ("brew", "unknown operation"),
+    ):
+        with pytest.raises(InputError, match=f"x: operations: {said}"):
+            parse_trace(handmade.entry("tls1.2/psk", made, [("client", 0, operation, "sha256", "")]), "x")
+
+
 def test_a_bare_psk_needs_no_key_share():
     share = [("client", 0, "keygen", "ecdh", "x25519")]
     hello = [("client", "ClientHello", 1, 100)]

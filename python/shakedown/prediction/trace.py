@@ -15,6 +15,7 @@ from msgspec import structs
 
 from shakedown.errors import InputError
 from shakedown.profiles.software import ServerSoftware
+from shakedown.profiles.vocabulary import SYMMETRIC_OPERATIONS, triple_fault
 from shakedown.schema.base import MAX_NUMBER, Amount, Count, Side, Text, convert
 from shakedown.schema.trace import Triple
 
@@ -138,6 +139,9 @@ def parse_trace(entry: Mapping[str, Any], where: str) -> Trace:
         found = convert(entry, _Entry, where)
     except InputError as error:
         raise InputError(f"{error}; accepted: objects of measure --json") from None
+    for one in found.operations:
+        if one.operation not in SYMMETRIC_OPERATIONS and (fault := triple_fault(*one.triple)):
+            raise InputError(f"{where}: operations: {fault}")
     unused = tuple(one for one in found.operations if _is_unused(one, found.suite))
     used = tuple(one for one in found.operations if one not in unused)
     return Trace(
