@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -175,8 +175,10 @@ class _Story:
         body = [[item, *(found.get(column, "") for column in columns)] for item, found in lines.items()]
         return markdown_table(["", *columns], body)
 
-    def side_by_side(self, **items: str) -> str:
-        """The same cells computed in several ways: a line for each, with the printed figure first."""
+    def side_by_side(self, items: Mapping[str, str]) -> str:
+        """The same cells computed in several ways, the items by column: a line for each, with the printed
+        figure first.
+        """
         lines: dict[str, list[str]] = {}
         for start in items.values():
             for row in self._all.rows:
@@ -184,7 +186,7 @@ class _Story:
                 if item == start and row.replication is not None:
                     line = lines.setdefault(label, [label, f"{figure_text(row.published)} {row.unit}"])
                     line.append(f"{figure_text(row.replication)} {row.unit}")
-        head = ["", "printed", *(name.replace("_", " ") for name in items)]
+        head = ["", "printed", *items]
         return markdown_table(head, list(lines.values()))
 
     def tables(self) -> str:

@@ -31,9 +31,10 @@ A verdict compares one figure with one statement of a paper, in the unit of the 
 - **Measurement.** Suites are measured alternately in several rounds. For each part of a handshake the
   shortest time counts, because other work on the machine can only add time. A primitive has the same cost in
   all suites of a protocol that use it in the same message.
-- **Interval.** It contains the results of each half of the rounds alone, and the results with changed costs:
-  each public-key primitive by ±{PRIMITIVE_OFF:.0%}, the other work of each side and suite by
-  ±{COMMON_OFF:.0%}. These are the differences between an idle and a busy machine.
+- **Interval.** Each figure from measurements has an interval. It contains the figures of each half of the
+  rounds alone, and those of many combinations of changed costs: every public-key primitive
+  ±{PRIMITIVE_OFF:.0%}, the other work of each side and suite ±{COMMON_OFF:.0%}. Repeated runs, idle or busy,
+  differ by no more than this (p95).
 - **Verdict.** A statement *agrees* only if the whole interval is within the tolerance, and *differs* only
   if the whole interval is outside. Otherwise it is *undecided*.
 - **Not tested.** A statement *cannot be tested* if it is an input of the computation, if it is about a device
