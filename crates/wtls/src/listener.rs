@@ -9,8 +9,8 @@
 //!   10,000 first datagrams per second, within 400 ms. A slower client may retry. A handshake is dropped after
 //!   [`ServerConfig::handshake_timeout`]; first datagrams longer than [`Limits::hello_bytes`] are dropped unread.
 //!   Half-open peers therefore use at most [`Listener::half_open_bound_bytes`].
-//! * *Bytes.* An address is *proven* by a Finished, which shows that its owner receives datagrams. The server sends to
-//!   an unproven address at most three times the bytes received from it. Further bytes are taken from the budget
+//! * *Bytes.* An address is *proven* by a Finished, which shows that its owner receives datagrams. To an unproven
+//!   address the server sends three times the bytes received from it, and further bytes only from the budget
 //!   [`Limits::reflection`]. When a client finishes, its bytes are returned to the budget, so any number of ordinary
 //!   clients get immediate responses. During a flood, clients get a response only when they repeat their ClientHello,
 //!   because its bytes count too.
@@ -18,9 +18,9 @@
 //!   certificate is stored) are taken from the budget [`Limits::operations`], and returned when the client finishes. If
 //!   the budget is used up, the ClientHello is dropped.
 //!
-//! Connections have a separate table ([`Limits::established`]), so new handshakes never displace a connection. When
-//! this table is full, the connection that was idle longest is dropped. Only records made with a connection's keys end
-//! its idle time.
+//! Connections have a separate table ([`Limits::established`]), so handshakes in progress never displace a connection.
+//! When a completed handshake exceeds this limit, or that of its address, the connection that was idle longest is
+//! dropped. Only records made with a connection's keys end its idle time.
 //!
 //! An address may have several connections. A new one does not end an older one, because another host may have made it
 //! with the same address. A [`ConnectionId`] identifies each.
