@@ -7,6 +7,7 @@ and the keys of the tables of single kinds of figures in an experiment. The last
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -23,6 +24,8 @@ COMMAND = """```{{eval-rst}}
    :prog: shakedown {name}
    :nested: full
 ```
+
+The site that `make site` builds lists the options on this page; `--help` prints the same options.
 """
 
 
@@ -57,8 +60,15 @@ def _quantities() -> str:
 
 def _keys(name: str) -> str:
     lines = [f"| key of `[{name}]` | value | default |", "| --- | --- | --- |"]
-    lines += [f"| `{key.name}` | {key.value} | {key.default} |" for key in tables()[name].keys]
+    lines += [
+        f"| `{key.name}` | {_named(key.value)} | {_named(key.default)} |" for key in tables()[name].keys
+    ]
     return "\n".join(lines)
+
+
+def _named(text: str) -> str:
+    """A text of an option's help, with the keys of a file in place of the options of the command line."""
+    return re.sub(r"--([a-z-]+)", lambda match: f"`{match[1].replace('-', '_')}`", text)
 
 
 def main(folder: Path) -> None:

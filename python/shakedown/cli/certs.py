@@ -73,7 +73,7 @@ _out = click.option("--out", type=_file, required=True, metavar="FOLDER", help="
 
 @click.group("certs", cls=Group)
 def command() -> None:
-    """Make certificates; describe and validate chains."""
+    """Generate certificates; describe and validate chains."""
 
 
 @command.command("show", epilog="Example: shakedown certs show chain/chain.pem")

@@ -63,7 +63,7 @@ class Listing(Group):
 @rows_options(_columns)
 @click.pass_context
 def command(ctx: click.Context, selection: Selection) -> None:
-    """List the device profiles; with NAME…, show them; "measure" and "import FILE" make one.
+    """List the device profiles, or the named ones; "measure" and "import FILE" write a profile.
 
     Some boards have figures of several builds: NAME:VARIANT selects one.
     """

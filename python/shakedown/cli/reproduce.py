@@ -57,7 +57,7 @@ def command(
     force: bool,
     selection: Selection,
 ) -> None:
-    """Reproduce a paper: its tables, figures and claims, and the same handshakes today.
+    """Reproduce a paper's tables, figures and claims, and rerun its handshakes on this machine.
 
     PAPER is wtls-nokia7650, wtls-palm, tls-psk, ssl-pda, aka-ssl or all. The exit status is 0 even if a
     claim differs.
