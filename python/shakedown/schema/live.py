@@ -34,8 +34,8 @@ class RatesPerS(Object, frozen=True, kw_only=True):
 
 
 class Resumptions(Object, frozen=True, kw_only=True):
-    """Completed connections that should resume a session, those that the server resumed, and those whose
-    client had no session.
+    """Connections that reached the server and should resume a session, including those whose handshake
+    failed; those that the server resumed; and those whose client had no session.
     """
 
     asked: Count

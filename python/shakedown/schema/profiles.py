@@ -382,10 +382,11 @@ Contention = Csma | Aloha
 class Cell(Object, frozen=True, kw_only=True):
     """The resources that clients in the same cell share.
 
-    `medium`: clients of bearers with the same medium share cells. A rate that is null is that of one client.
-    `half_duplex`: both directions share the channel's time. `scheduler`: how a base station selects the next
-    packet, without contention. `entry`: how a client with an idle radio is admitted; null: immediately.
-    `contention`: how packets contend for the channel; null: the scheduler decides.
+    `medium`: clients of bearers with the same medium share cells. A rate that is null is that of one client;
+    with circuits, null is no limit. `half_duplex`: both directions share the channel's time. `scheduler`: how
+    a base station selects the next packet, without contention. `entry`: how a client with an idle radio is
+    admitted; null: immediately. `contention`: how packets contend for the channel; null: the scheduler
+    decides.
     """
 
     medium: Text
