@@ -129,8 +129,8 @@ def _clients(
 def table(points: Sequence[Point], thesis: Thesis) -> Iterator[str]:
     """One line per figure: the model at 50 and 90 %, and the simulated waits as multiples of it."""
     yield (
-        "| figure | curves | model at 50 % (ms) | simulated, clients differ | alike | model at 90 % (ms) "
-        "| differ | alike |"
+        "| figure | curves | model at 50 % (ms) | different clients | equal clients | model at 90 % (ms) "
+        "| different clients | equal clients |"
     )
     yield "| --- " * 8 + "|"
     for figure in sorted({point.curve.figure for point in points}):

@@ -114,7 +114,7 @@ def table() -> str:
         "host": "{}",
     }
     figures, off = ("mean_s", *SHARES), [apart(row) for row in GRID]
-    lines = ["| factor | cells | mean, % | p50, points | p90 | p95 | p99 |", "| --- |" + " ---: |" * 6]
+    lines = ["| factor | cases | mean, % | p50, points | p90 | p95 | p99 |", "| --- |" + " ---: |" * 6]
     for factor, title in factors.items():
         for level in sorted({level_of(row, factor) for row in GRID}):
             some = [one for one, row in zip(off, GRID, strict=True) if level_of(row, factor) == level]
