@@ -84,9 +84,9 @@ def table(found: Sequence[Line]) -> str:
         "| P-256 per charge |\n| --- | --- | ---: | ---: | ---: | ---: | ---: |"
     )
     return (
-        f"Energy and battery life have both ends in {psk} of {len(found)} lines for PSK and in {full} for "
-        f"P-256{unknown}. In {refused} lines no handshake completes, because the "
-        "bearer's packets are too small for TCP, or later than its timers (`lorawan-sf9`).\n\n"
+        f"Energy and battery life have a lower and an upper end in {psk} of {len(found)} lines for PSK and "
+        f"in {full} for P-256{unknown}. In {refused} lines no handshake completes: the bearer's packets are "
+        "too small for TCP, or arrive after TCP has given up (`lorawan-sf9`).\n\n"
         + "\n".join([head, *(line for line, _ in found)])
     )
 
