@@ -22,19 +22,23 @@ impl Direction {
     }
 }
 
-/// The state of a client's radio. It is set up when either side sends.
+/// A client's radio, which is set up when either side sends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Radio {
+    /// The time that one set-up takes.
     setup: Ns,
     /// When set-up is complete; `None` while idle.
     ready_at: Option<Ns>,
+    /// Total time of all set-ups.
     setting_up: Ns,
+    /// Number of set-ups.
     setups: u32,
+    /// Total time connected until the radio was last released.
     connected: Ns,
 }
 
 impl Radio {
-    /// An idle radio, of which each set-up takes `setup`.
+    /// An idle radio whose set-up takes `setup` each time.
     pub(crate) fn new(setup: Ns) -> Self {
         Self { setup, ready_at: None, setting_up: Ns::ZERO, setups: 0, connected: Ns::ZERO }
     }
@@ -55,7 +59,7 @@ impl Radio {
         })
     }
 
-    /// Time of set-ups and time connected (including sending and receiving), up to `until`.
+    /// Time of all set-ups begun so far, and time connected (including sending and receiving) until `until`.
     fn times(&self, until: Ns) -> (Ns, Ns) {
         let open = self.ready_at.map_or(Ns::ZERO, |ready_at| until.since(ready_at));
         (self.setting_up, self.connected + open)
@@ -105,6 +109,8 @@ impl<P: Payload> Path<P> {
         }
     }
 
+    /// Offers a unit in one direction, like [`Link::offer`]. Sets up an idle radio first, and waits for a
+    /// half-duplex medium.
     #[inline(always)]
     pub fn offer(&mut self, direction: Direction, at: Ns, unit: Unit<P>) -> Fate {
         if self.shared.is_some() {
@@ -121,7 +127,7 @@ impl<P: Payload> Path<P> {
         }
     }
 
-    /// Occupies the sender from `at` with a unit of `bytes` on the link that is never received.
+    /// Occupies the sender from `at` for as long as a unit of `bytes` on the link would. Nothing is received.
     pub fn spend(&mut self, direction: Direction, at: Ns, bytes: u32) {
         self.way(direction).sender_mut().spend(at, bytes);
     }
@@ -171,7 +177,8 @@ impl<P: Payload> Path<P> {
         }
     }
 
-    /// The next unit that is due no later than `until`, with its logical time.
+    /// The next unit that is due no later than `until`, with its logical time, which does not depend on how
+    /// late this is called.
     pub fn take(&mut self, until: Ns) -> Option<(Ns, Direction, Unit<P>)> {
         loop {
             let (due, direction) = self.next().filter(|(due, _)| *due <= until)?;

@@ -8,18 +8,26 @@
 //!
 //! | module | what it is |
 //! | --- | --- |
+//! | [`scenario`] | the input: servers, classes of clients, retries, precision |
+//! | [`handshake`] | the input: messages and their costs |
+//! | [`arrivals`] | when clients arrive |
+//! | `checked` | a checked scenario, ready to be simulated |
 //! | [`queue`] | the event queue |
 //! | [`access`] | media that the clients of a cell share, and how clients access them |
 //! | [`limiter`] | the rate at which a server accepts connections, and how it refuses others |
 //! | [`tcp`] | Linux's TCP, sans-IO |
 //! | `datagram` | flights over datagrams, retransmitted as in DTLS and WTLS |
-//! | `client`, `server`, `fleet` | clients and their connections; workers and jobs; one replication |
+//! | `client` | a client and both ends of its connection |
+//! | `server` | a server's workers, and jobs and connections that wait |
+//! | `fleet` | one replication |
 //! | [`records`] | records that clients send after their handshakes |
 //! | [`scaling`] | autoscaling of servers |
+//! | [`energy`] | the energy of handshakes |
 //! | [`histogram`], [`series`], [`outcome`], [`report`] | results that merge exactly, and their summary |
 //! | [`replay`] | one handshake, repeated until its percentiles are precise, without arrivals and queue |
 //! | `threads` | replications on several threads |
-//! | [`steady`], [`trend`] | duration and precision of the simulation of a steady load; its warm-up |
+//! | [`steady`] | duration and precision of the simulation of a steady load |
+//! | [`trend`] | the warm-up that the times of clients require |
 
 #![forbid(unsafe_code)]
 
@@ -104,7 +112,8 @@ impl Simulation {
         &self.scenario
     }
 
-    /// The cell settings of a class; `None`: each client has its own link.
+    /// The cell settings of a class (a kind of clients). `None` if each client has its own link, or without
+    /// such a class.
     #[must_use]
     pub fn cell(&self, class: usize) -> Option<&access::CellOf> {
         self.setup.classes.get(class)?.cell.as_ref()
@@ -123,8 +132,8 @@ impl Simulation {
         self.setup.offered_e9
     }
 
-    /// The number of parts of each replication for N threads: enough to use all threads and to limit the memory of each
-    /// part. The outcome does not depend on it.
+    /// The number of parts of each replication for N threads. It is enough to use all threads and to limit
+    /// the memory of each part. The outcome does not depend on it.
     #[must_use]
     pub fn parts(&self, threads: usize) -> u32 {
         let busy = (PARTS_A_THREAD * threads).div_ceil(self.scenario.replications as usize) as u64;
@@ -152,7 +161,8 @@ impl Simulation {
         }
     }
 
-    /// Runs all replications one after another. `progress` counts the clients of all replications.
+    /// Runs all replications once, one after another. [`run_on`](Self::run_on) also runs longer replications,
+    /// until the scenario's precision is reached. `progress` counts the clients of all replications.
     #[must_use]
     pub fn run(&self, progress: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Option<Outcome> {
         let (mut all, mut before) = (Merger::default(), 0);
@@ -165,12 +175,12 @@ impl Simulation {
         all.end().ok()?
     }
 
-    /// The number of parts of all replications, for N threads.
+    /// The number of pieces for N threads. A piece is one part of one replication.
     pub(crate) fn pieces(&self, threads: usize) -> u32 {
         self.scenario.replications * self.parts(threads)
     }
 
-    /// Runs one part of one replication.
+    /// Runs one piece; pieces are numbered over all replications.
     pub(crate) fn piece(
         &self,
         piece: u32,

@@ -32,8 +32,7 @@ pub struct Pair {
 /// Sets a suite up on the stacks that the settings choose: credentials, contexts, and the session to resume.
 ///
 /// # Errors
-/// [`SetupError`], of which [`SetupError::Unsupported`] and [`SetupError::UnknownStack`] are errors of the user's
-/// input.
+/// [`SetupError`]; for errors of the user's input [`SetupError::is_input`] is true.
 pub fn prepare(suite: &Suite, settings: &Settings) -> Result<Peers, SetupError> {
     if settings.carrier == Carrier::Eap {
         crate::carried::check(suite)?;
@@ -77,6 +76,8 @@ pub fn prepare(suite: &Suite, settings: &Settings) -> Result<Peers, SetupError> 
 }
 
 impl Peers {
+    /// A new client, which resumes the session if the suite resumes one. If the session can no longer be
+    /// resumed, a full handshake creates another first.
     pub fn client(&self) -> Result<Box<dyn Endpoint>, SetupError> {
         let connect = || {
             let role = Role::Connection(Side::Client);

@@ -79,6 +79,7 @@ impl SetupError {
                 | Self::NoSuite
                 | Self::IncompatibleSuites { .. }
                 | Self::UnknownStack { .. }
+                | Self::Unseedable { .. }
                 | Self::CertificateForm { .. }
         )
     }

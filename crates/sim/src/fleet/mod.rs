@@ -36,12 +36,14 @@ const SCALING: u32 = 1;
 const RECORDS: u32 = 2;
 const FIRST_SHARING: u32 = 3;
 
-/// With more clients in flight than this, they do not fit into a processor's cache, and an event's processing mostly waits for memory.
+/// With more clients in flight than this, their state does not fit into a processor's cache, so the memory of
+/// the clients that act next is prefetched.
 const MANY: u64 = 500;
 /// Clients whose memory is prefetched together.
 const TOGETHER: usize = 16;
 
-/// The number of processed events between two reports of progress.
+/// The number of turns between two reports of progress. In a turn one entity (a client, a worker, a cell)
+/// acts.
 const PROGRESS_TURNS: u32 = 4096;
 
 /// The state of a run.
@@ -86,8 +88,9 @@ pub(crate) struct Fleet<'a, const NETWORK: bool> {
     numbered: u64,
     /// The numbers of the counted clients.
     counted: Range<u64>,
-    /// Total time of clients in flight, and of jobs at the servers, for the check of Little's law.
+    /// Total time of all clients in flight, for the check of Little's law.
     flight_ns: u128,
+    /// Total time of all jobs at the servers, waiting and in service, for the same check.
     sojourn_ns: u128,
     /// Changes of state so far: arrivals, deliveries, timers, ends of work.
     events: u64,
@@ -215,7 +218,7 @@ impl<'a, const NETWORK: bool> Fleet<'a, NETWORK> {
             }
             self.start_jobs(now);
             if NETWORK {
-                // Includes packets that a client put into its cell before it left.
+                // A client that left may still have packets in its cell.
                 self.schedule_cells();
             }
         }

@@ -19,8 +19,9 @@ use std::sync::Arc;
 /// later which of them sent the ClientHello.
 const ACCEPTED: usize = 8;
 
-/// A ClientHello to which the server has responded. Received flights do not end an attempt before its deadline, so an
-/// attacker cannot end it by responding in the client's place.
+/// A ClientHello to which the server has responded. Rejected flights do not end an attempt. In a full
+/// handshake, of accepted flights only the last of [`ACCEPTED`] does, so an attacker who responds once in the
+/// client's place cannot end it. If the server finishes first, the first accepted flight ends the attempt.
 pub(super) struct Attempt<P: Provider> {
     pub hello: Vec<u8>,
     pub flight: Vec<u8>,
@@ -73,7 +74,8 @@ impl<P: Provider> Attempt<P> {
         (wanted && self.resends.take(1, now)).then(|| self.flight.clone())
     }
 
-    /// Reads a flight of a client, if the attempt expects one and `trials` permits. `None` if it has no effect.
+    /// Reads a client's flight, if the attempt expects one. A flight that needs public-key operations is read
+    /// only within the budget `trials`. `None` if the flight has no effect.
     pub fn receive(
         &mut self,
         cx: &mut Context<'_, P>,
@@ -95,7 +97,7 @@ impl<P: Provider> Attempt<P> {
         let accepted = accepted.map_err(|error| (error, reader.checksum()))?;
         if let Some(accepted) = &accepted {
             self.accepted.push(accepted.verify_data);
-            // The server's Finished fixes the keys: no other connection can have them.
+            // The server's Finished has fixed the keys, so a second connection would have the same.
             if matches!(self.stage, Stage::Finished(_)) || self.accepted.len() == ACCEPTED {
                 self.stage = Stage::Over;
             }
