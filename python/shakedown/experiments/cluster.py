@@ -45,7 +45,7 @@ LARGE_BYTES = 1 << 14
 """A longer argument of a job is sent to each worker only once."""
 
 WORKER_CHECK_S = 5.0
-"""Interval of the checks, during a wait for a result, that a worker is left."""
+"""Limit of a wait for a result; after it the cluster is checked for workers."""
 
 STARTS = 3
 """Limit of attempts to start a cluster of processes."""
@@ -146,7 +146,7 @@ class Cluster:
 
 @dataclass
 class _Round:
-    """A work, and its unfinished jobs."""
+    """A work, the results of its present jobs, and the number of those jobs that are not finished."""
 
     work: Work[Any]
     number: int
@@ -195,7 +195,7 @@ class _InProgress:
         self.waiting.extend((one, place, job) for place, job in enumerate(jobs))
 
     def collect(self) -> None:
-        """Collects finished jobs; waits for a short time."""
+        """Waits up to `WORKER_CHECK_S` for a job; collects finished ones. Warns if no worker is left."""
         from concurrent.futures import CancelledError
 
         import distributed
@@ -261,7 +261,7 @@ def check_client(client: object) -> None:
 
 
 def _lost() -> tuple[type[Exception], ...]:
-    """The exceptions that Dask raises if the scheduler is lost."""
+    """The exceptions that Dask raises if the scheduler is lost, or all workers that have a job's data."""
     from concurrent.futures import CancelledError
 
     from distributed.comm.core import CommClosedError
@@ -302,7 +302,7 @@ def do_job(
 
     if _known_fingerprint(profiles) != ours:
         raise OtherWorkerError(str(_known_fingerprint(profiles)))
-    # There is one worker per processor, so each uses one thread.
+    # The cluster has as many worker threads as processors, so each job uses one.
     virtual_time.use_threads(1)
     try:
         return job(*given, **keywords)
@@ -329,7 +329,7 @@ def result_of(future: Any, timeout_s: float | None = None) -> Any:  # noqa: ANN4
 
 
 def fingerprint(profiles: Sequence[str]) -> dict[str, str]:
-    """Inputs of figures that jobs do not contain: the versions of program and core, and named profiles."""
+    """What figures depend on but jobs do not contain: versions of program and core, and named profiles."""
     from shakedown import native
     from shakedown.profiles import bearer_names, device_names, load_bearer, load_device
 
@@ -373,7 +373,7 @@ def _fingerprint(profiles: list[str]) -> dict[str, str]:
 
 @cache
 def _known_fingerprint(profiles: tuple[str, ...]) -> dict[str, str]:
-    """The fingerprint of this process, computed once and sent with every job."""
+    """The fingerprint of this worker process, computed once. It must equal the one that comes with a job."""
     return fingerprint(profiles)
 
 
@@ -428,7 +428,7 @@ def connection_arguments(security: Security) -> dict[str, Any]:
 
 
 def _check_sends_first(scheduler: str, security: Security | None) -> None:
-    """Raises `InputError` if the server at the address sends nothing first, as a scheduler does.
+    """Raises `InputError` unless the server at the address sends the first bytes. A scheduler does.
 
     Dask itself would wait for minutes.
     """
@@ -513,7 +513,7 @@ def connected(scheduler: str, credentials: Credentials | None = None) -> Iterato
 
 @contextmanager
 def local(processes: int) -> Iterator[Client]:
-    """A cluster of processes on this machine. Raises `InputError` for no processes.
+    """A cluster of processes on this machine. Raises `InputError` for fewer than 1 or more than 1,024.
 
     Scheduler and workers run any code that they receive, so they listen on loopback only, with mutual TLS.
     The key pair is generated for this cluster and never leaves memory, so other users of the machine are
@@ -524,7 +524,7 @@ def local(processes: int) -> Iterator[Client]:
     distributed = _distributed()
     import dask
 
-    # LocalCluster ends its own silencing of loggers before its end is complete.
+    # LocalCluster silences its loggers, too, but ends this before it has shut down completely.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
 
     # Dask's default is one folder for all users, which any of them may have created: Dask follows links in
@@ -565,8 +565,8 @@ def local(processes: int) -> Iterator[Client]:
         client.close()
         client.cluster.close()
 
-    # The resource tracker must run before the first process starts: otherwise that process would get the
-    # signal.
+    # Starting the resource tracker unblocks SIGINT and SIGTERM in the calling thread. In the thread of
+    # `SignalBlocked` this would expose the processes that it starts afterwards.
     resource_tracker.ensure_running()
     others = {child.pid for child in active_children()}
     begun: list[SignalBlocked] = []
@@ -582,8 +582,8 @@ def local(processes: int) -> Iterator[Client]:
         # killed.
         gc.collect()
 
-    # A signal between two of the lines below would leave processes. Python waits for them at its end, but
-    # they do not receive the signal that ends them.
+    # If a signal arrives between two of the lines below, worker processes remain. They block SIGINT and
+    # SIGTERM, and Python would wait for them at exit, so they are killed then.
     kill = partial(kill_children, others)
     atexit.register(kill)
     hurry = True

@@ -109,12 +109,13 @@ def _by_suite(calibrations: Sequence[Calibration]) -> dict[str, Calibration]:
 def capacity_row(
     one: Scenario, within_s: float, percentile: float | None, workers: int, rate_per_s: float | None = None
 ) -> Row:
+    """One row of `capacity_rows`: the highest rate at the mean and at both ends of the figures' ranges."""
     case = _Case(one, within_s, percentile)
     basis, missing = known_basis([one.client, one.server]), one.missing
     rate, fewest, highest = (case.rate(end, workers) for end in ("mean", "high", "low"))
     service = one.service_s
     wait = wait_range(one, "default", rate, workers) if rate and not missing else None
-    # The rate depends on the server's cost, not on the clients' own work.
+    # The server's cost may be negligible in the work of both sides, but the rate depends on it.
     serving = weakest((basis, known_basis([one.server])))
     found: Row = {
         **one.names,
@@ -167,7 +168,9 @@ def limit(one: Scenario, workers: int, after: SideCost | None = None) -> Row | N
 
 
 Workers = tuple[int | None, int | None, int | None]
-"""Numbers of workers with the figures at their mean, low and high ends; None: no number is sufficient."""
+"""Numbers of workers for the mean, low and high ends of the figures' ranges; None: no number is sufficient,
+or (high) part of the work has no figure.
+"""
 
 
 def workers_needed(

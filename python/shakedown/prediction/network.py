@@ -25,7 +25,7 @@ SEED = 1
 """The seed: the same scenario has the same result on every machine."""
 
 MAX_REPLAYS = 32
-"""Cached replays: the table, the chart and other rates use the same replay."""
+"""Limit of cached replays. The table, the chart and other rates use the same replay."""
 
 
 _coarse = ContextVar("coarse", default=False)
@@ -35,7 +35,7 @@ _coarse = ContextVar("coarse", default=False)
 def replays(*, coarse: bool) -> Iterator[None]:
     """Make replays coarse: first answers, from few handshakes, shown until the full ones are computed.
 
-    The setting belongs to a thread; threads started inside have their own.
+    The setting applies to this thread only; threads started inside begin with full replays.
     """
     before = _coarse.set(coarse)
     try:
@@ -69,9 +69,10 @@ class Exchange:
 def exchange(
     handshake: Mapping[str, Any], bearer: Bearer, *, from_idle: bool = False, **changes: object
 ) -> Exchange:
-    """Replay a handshake (of `prediction.spec`) over a bearer; ``changes`` replace keys of its spec.
+    """Replay a handshake (a spec of `prediction.spec`) over a bearer.
 
-    ``from_idle`` puts the radio's set-up before it, if the bearer gives its time. Raises `InputError` if it
+    ``changes`` replace keys of the bearer's spec. With ``from_idle`` the radio is set up first, if the bearer
+    states how long this takes. Raises `InputError` if the handshake
     cannot be replayed, or if no handshake completes.
     """
     link = bearer_spec(bearer, from_idle=from_idle) | changes

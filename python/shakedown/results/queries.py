@@ -32,9 +32,9 @@ MESSAGE = ("message_index", "message", "sender", "flight", "message_unit")
 OPERATION = ("side", "operation", "algorithm", "parameters", "class")
 
 BOUNDED = ("client", "server", "queue", "utilisation", "energy", "wake-tail", "handshakes_per_charge")
-"""Figures of predictions that have bounds."""
+"""Predicted figures with a lower and an upper end."""
 MARKED = ("client", "server", "energy", "wake-tail", "handshakes_per_charge")
-"""Figures of predictions that have a basis."""
+"""Predicted figures with a basis."""
 
 
 def labelled(view: pl.DataFrame) -> pl.DataFrame:
@@ -43,12 +43,13 @@ def labelled(view: pl.DataFrame) -> pl.DataFrame:
 
 @over_parts("measured", labelled)
 def handshakes(table: pl.DataFrame) -> pl.DataFrame:
-    """Measured handshakes, one per row; times are means in µs, by class; `label` distinguishes handshakes.
+    """Measured handshakes, one per row. Times are in µs; `client_us` and the classes are means. `label`
+    distinguishes handshakes.
 
-    `client_us`, `client_sd_us`, `client_median_us`, `client_key_us`, `client_signature_us`,
-    `client_common_us`, `client_unattributed_us`, `client_peak_bytes`, and the same for the server; `bytes`,
-    `client_bytes`, `server_bytes`, `flights`, `repeat`, `preempted`, `clock`; `user_supplied`: sides, joined
-    by "and".
+    `client_us`, `client_sd_us`, `client_median_us`, `client_min_us`, `client_key_us`, `client_signature_us`,
+    `client_common_us`, `client_unattributed_us`, `client_peak_bytes`, `client_held_bytes`, and the same for
+    the server; `coverage`, `bytes`, `client_bytes`, `server_bytes`, `flights`, `repeat`, `preempted`,
+    `clock`; `user_supplied`: sides, joined by "and".
     """
     rows = table.filter(pl.col("kind") == "measured")
     names: Names = {
@@ -143,13 +144,14 @@ def operations(table: pl.DataFrame) -> pl.DataFrame:
 
 @over_parts("modelled", labelled)
 def predictions(table: pl.DataFrame) -> pl.DataFrame:
-    """Predictions, one per row, in seconds; null without a steady state. `capture` is set for captured
-    handshakes.
+    """Predictions, one per row. Times are in s and energies in J; times that include the queue are null
+    without a steady state. `capture` is set for captured handshakes.
 
     90 % of handshakes are between `ready_low_s` and `ready_high_s`; `ready_p99_s` and similar columns are
     percentiles; `basis` is the basis of the time, `missing` the number of operations without a cost figure,
-    `workers_needed` the number of workers that meet the experiment's `within`. Figures without an estimate
-    are null, and their `…_low…` is a lower bound; times with `missing` are lower bounds.
+    `workers_needed` the number of workers that meet the experiment's `within`. Figures of `BOUNDED`
+    without an estimate are null; of their ends, those that are known are set. If `missing` is above 0, times
+    until ready and done are lower bounds.
     """
     quantity = pl.col("quantity")
     parts = table.filter((pl.col("kind") == "modelled") & (quantity == "predicted.missing"))
@@ -181,7 +183,7 @@ def predictions(table: pl.DataFrame) -> pl.DataFrame:
 
 @over_parts("modelled")
 def without_cost(table: pl.DataFrame) -> pl.DataFrame:
-    """Scenarios without a cost, with the `reason`."""
+    """Scenarios that could not be predicted, with the `reason`."""
     return table.filter(pl.col("quantity") == "predicted.without_cost").select(*PLACE, reason="text")
 
 
@@ -232,7 +234,9 @@ def queue_points(results: Chunked) -> dict[str, list[tuple[float, float]]]:
 
 @over_parts("captured")
 def captures(table: pl.DataFrame) -> pl.DataFrame:
-    """Captures, one per row: `packets`, `length_s`, `uncounted`, `keylog`, `problem`, `connections` (all)."""
+    """Captures, one per row: `packets`, `length_s`, `keylog`, `problem`; `connections` (all), of which
+    `uncounted` are of kinds that are not counted separately; `without_cost`: suites that were not estimated.
+    """
     rows = table.filter((pl.col("kind") == "captured") & pl.col("quantity").str.starts_with("capture."))
     keys = ("scenario", "capture")
     names = columns("capture", ("packets", "length", "uncounted"))
@@ -311,7 +315,7 @@ def captured_messages(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def figures(table: pl.DataFrame) -> Iterator[ScenarioFigures]:
-    """The table as objects, one per scenario, in the table's order."""
+    """The table as objects, one for each scenario and capture, in the table's order."""
     place = [name for name in (*PLACE, "kind", "provenance") if name != "rate_per_s"]
     stacks = [f"{side}_stack" for side in SIDES]
     per_scenario = ["scenario", "capture"]

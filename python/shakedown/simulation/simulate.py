@@ -55,7 +55,7 @@ def simulate(
 
     Args:
         endpoints: run the protocol engines of these stacks, with real cryptography, instead of a replay.
-        pool: the processes that simulate pieces of the fleets; None: this process.
+        pool: the processes that simulate pieces of the fleets, without `endpoints`; None: this process.
         progress: called with the number of completed clients, the number of all clients, and the suite.
     """
     settled = settle(fleet if endpoints is None else fleet_of_engines(fleet))
@@ -148,13 +148,14 @@ def run(job: Job, endpoints: Stacks | None = None, progress: Progress | None = N
     handshake = HandshakeId(
         suite=job.estimate.trace.suite, client_stack=endpoints.client, server_stack=endpoints.server
     )
+    # Messages without a flight are tickets.
     options = MeasureOptions(tickets=sum(one.flight is None for one in job.estimate.trace.messages) or None)
     found = virtual_time.with_endpoints(handshake, spec, options, progress)
     return row(job, found["report"], found)
 
 
 def compared(found: Mapping[str, Any]) -> dict[str, Any]:
-    """The comparison of engines and replay in a row."""
+    """The part of a row that compares engines with a replay."""
     engines, replayed = found["report"]["handshake_s"], found["replayed"]["handshake_s"]
     known = engines["mean"] and replayed["mean"]
     return {
@@ -213,14 +214,14 @@ def is_limited(settled: Settled) -> bool:
 
 
 def may_shorten_times(settled: Settled, report: Mapping[str, Any]) -> bool:
-    """Whether more work may shorten times, which then have no bound: it may change the load, and clients of
-    a cell compete less if more work separates their messages.
+    """Whether work without a cost figure may shorten times, so that the computed ones are no lower bounds. It
+    may change the load, or separate the messages of a cell's clients, which then compete less.
     """
     return settled.fleet.cells is not None or may_change_load(settled, report)
 
 
 def may_change_load(settled: Settled, report: Mapping[str, Any]) -> bool:
-    """Whether more work may make attempts end early, which may be repeated, or start more servers."""
+    """Whether more work may end attempts early (they may be repeated), or make autoscaling start servers."""
     ends_early = is_limited(settled) or settled.timeout_s is not None or bool(report["attempt_failures"])
     return ends_early or settled.autoscaling is not None
 
@@ -388,8 +389,8 @@ def missing_of(sides: Iterable[SideCost]) -> list[str]:
 
 
 def _energies(clients: Sequence[Client], settled: Settled) -> tuple[list[str], Basis, bool, dict[str, Any]]:
-    """The unknown parts of the handshake's energy, the basis of the others, whether the unknown ones are
-    negligible, and the energy of waking and tail, as a mean over all kinds of clients.
+    """Names of the unknown parts of the handshake's energy; basis of the known parts; whether the unknown
+    ones are negligible; mean energy of waking and tail over all kinds of clients.
     """
     whole = math.fsum(one.weight for one in clients)
     found = [(one.weight / whole, one.full.energy(one.full.unloaded()[1].mean)) for one in clients]
@@ -433,8 +434,9 @@ def spread(
 
 
 def closed_form(one: Estimate, arrivals: Arrivals, job: Job) -> ClosedForm | None:
-    """The same figures by formulas; None if no formula applies, for example for arrivals that are not
-    Poisson.
+    """The same figures by formulas, which ignore `max_handshakes`, `accept_queue` and timeouts. None for
+    arrivals that are not Poisson, admission control, autoscaling, retries, resumption, data after the
+    handshake, processor sharing, several servers without `hash`, and work without a cost figure.
     """
     rate = arrivals.rate_per_s
     if arrivals.kind != "poisson" or rate is None or job.resumed is not None:
