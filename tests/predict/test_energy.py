@@ -68,7 +68,7 @@ def test_documented_energy_table_covers_bearers_and_devices():
     assert bearers <= set(bearer_names())
     assert sorted(listed) == sorted(product(bearers, DEVICES))
     psk, of, p256 = re.search(
-        r"have both ends in (\d+) of (\d+) lines for PSK and in (\d+) for P-256", text
+        r"have a lower and an upper end in (\d+) of (\d+) lines for PSK and in (\d+) for P-256", text
     ).groups()
     assert int(of) == len(listed)
     assert min(int(psk), int(p256)) >= 200
