@@ -126,7 +126,7 @@ def main() -> None:
     parser.add_argument("--device", default="epyc-turin", help="what both sides are in virtual time")
     options = parser.parse_args()
     if options.kind == "resumed" and not options.alone:
-        parser.error("--kind resumed goes with --alone; accepted: full attaches among others'")
+        parser.error("--kind resumed goes with --alone; accepted: full attaches among others")
     with tempfile.TemporaryDirectory() as room:
         site, mobiles = Path(room) / "site", OTHERS + 1
         aka.provision(site, SUITE, home="20201", serving="20801", nodes=["sgsn-1"], subscribers=mobiles)

@@ -67,10 +67,8 @@ pub fn to_python(error: MeasureError) -> PyErr {
     let message = error.to_string();
     match error {
         MeasureError::Setup(SetupError::Unsupported(_)) => Unsupported::new_err(message),
-        MeasureError::Repetitions { .. }
-        | MeasureError::Setup(SetupError::UnknownStack { .. } | SetupError::Unseedable { .. }) => {
-            InvalidOption::new_err(message)
-        }
+        MeasureError::Setup(setup) if setup.is_input() => InvalidOption::new_err(message),
+        MeasureError::Repetitions { .. } => InvalidOption::new_err(message),
         MeasureError::Handshake { error, .. } => handshake_failed(&message, &error),
         MeasureError::Interrupted => PyKeyboardInterrupt::new_err(message),
         _ => CoreError::new_err(message),
