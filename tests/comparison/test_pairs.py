@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from itertools import count
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from shakedown.comparison import pairs
-from shakedown.comparison.pairs import MAX_ROUNDS, ROUNDS, measured_blocks
+from shakedown.comparison.pairs import MAX_ROUNDS, ROUNDS, condition, measured_blocks
+from shakedown.errors import InputError, ShakedownError
 from shakedown.prediction.processor_speed import Speed
 
 ROUND = 4
@@ -66,3 +68,21 @@ def test_at_the_round_limit_the_fastest_rounds_are_used(readings):
     loops_s += [one for one in slow_s for _ in range(SAMPLES)]
     blocks, _ = measured_blocks(condition, condition, 1, lambda done, label: None)
     assert read_in(blocks) == [n for n in range(MAX_ROUNDS * ROUND) if n // ROUND % 3 == 0]
+
+
+def test_program_in_the_current_folder_runs_rather_than_one_of_the_same_name_in_path(tmp_path, monkeypatch):
+    for folder in ("here", "path"):
+        (tmp_path / folder).mkdir()
+        program = tmp_path / folder / "shakedown"
+        program.write_text(f"#!/bin/sh\necho run from {folder} >&2\nexit 1\n")
+        program.chmod(0o755)
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.setenv("PATH", str(tmp_path / "path"), prepend=":")
+    one = condition("tls1.2/psk", Path("./shakedown"))
+    with one.worker("") as measure, pytest.raises(ShakedownError, match="run from here"):
+        measure()
+
+
+def test_folder_is_refused_as_program(tmp_path):
+    with pytest.raises(InputError, match="is not a program; accepted"):
+        condition("tls1.2/psk", tmp_path)

@@ -121,9 +121,10 @@ def condition(text: str, program: Path | None = None) -> Condition:
         environment[name] = value
     if not words:
         raise InputError(f'"{text}" names no suite; accepted: [NAME=VALUE]… SUITE… [options of measure]')
-    if program is not None and not os.access(program, os.X_OK):
+    if program is not None and not (program.is_file() and os.access(program, os.X_OK)):
         raise InputError(f"{program}: is not a program; accepted: another build's shakedown")
-    runs = (sys.executable, "-m", "shakedown") if program is None else (str(program),)
+    # An absolute path, because a name without a slash would be looked up in PATH.
+    runs = (sys.executable, "-m", "shakedown") if program is None else (str(program.absolute()),)
     return Condition(text if program is None else f"{text} ({program})", runs, tuple(words), environment)
 
 
