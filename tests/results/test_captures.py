@@ -57,6 +57,14 @@ def results(home, tmp_path_factory):
     return load_results(run_experiment(experiment, tmp_path_factory.mktemp("out") / "r").folder)
 
 
+def test_captured_figures_as_objects_name_their_connection(results):
+    [found] = [one for one in results.figures() if one.kind == "captured"]
+    duration = "handshake.duration"
+    suites = [(one.connection, one.suite) for one in found.figures if one.quantity == duration]
+    assert suites == list(enumerate(NAMES))
+    assert sum(len(one.figures) for one in results.figures()) == results.height
+
+
 def test_every_connection_is_kept_and_counted(results):
     [found] = queries.captures(results).to_dicts()
     assert (found["capture"], found["keylog"], found["problem"]) == ("gateway.pcap", "gateway.keys", None)

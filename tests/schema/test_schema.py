@@ -17,6 +17,7 @@ from tools.reference import written
 
 from shakedown.cli import app
 from shakedown.errors import InputError
+from shakedown.experiments.figure_kinds import KINDS
 from shakedown.profiles import device_names
 from shakedown.schema import decode, encode
 from shakedown.schema.base import Object
@@ -52,15 +53,34 @@ def printed(home):
     run("certs", "make", "163k@233k", "--wtls", "--out", "wtls")
     run("measure", *SUITES, "--repeat", "1", "--pcap", "some.pcap", "--keylog", "some.keys")
     run("inspect", "some.pcap", "--keylog", "some.keys", "--traces-out", "traces.json")
-    experiment = 'devices = ["phone"]\nbearers = ["lte"]\nrepeat = 1\nsuites = ["tls1.3/psk"]\n'
-    (home / "estimate.toml").write_text('name = "estimate"\n' + experiment)
-    run("run", "estimate.toml", "--out", "results")
     (home / "mix.toml").write_text(
-        '[[clients]]\nsuite = "tls1.3/x25519"\n[[clients]]\nsuite = "tls1.2/psk"\n'
+        '[[clients]]\nsuite = "tls1.3/x25519"\n[[clients]]\nsuite = "tls1.2/psk"\ndevice = "esp32"\n'
     )
+    (home / "every.toml").write_text(EVERY_KIND)
+    run("run", "every.toml", "--out", "results", "--no-report")
+    (home / "measured.json").write_bytes(run("measure", "tls1.2/psk", "--repeat", "2", "--samples"))
     (home / "measured.toml").write_text('name = "measured"\nrepeat = 1\nsuites = ["tls1.3/psk"]\n')
     return run
 
+
+EVERY_KIND = """
+suites = ["tls1.3/psk"]
+repeat = 1
+devices = ["phone"]
+bearers = ["lte", "nb-iot"]
+rates = ["10/s", "20/s"]
+workers = 2
+captures = [{ file = "some.pcap", keylog = "some.keys" }]
+[simulated]
+arrivals = ["storm:1s", "poisson:9/s"]
+clients = 20
+mix = "mix.toml"
+[live]
+rate = "50/s"
+duration = "0.2s"
+clients = 2
+compare = true
+"""
 
 DEVICES = tuple(name for name in device_names() if name != "this-machine")
 
@@ -99,7 +119,7 @@ COMMANDS: dict[str, list[tuple[str, ...]]] = {
     "attaches": [("aka", "run", "--attaches", "12", "--max-resumptions", "3", "--samples")],
     "comparison": [("reproduce", "wtls-palm", "--no-measure")],
     "live": [("validate", "measured.toml", "--live", "--rate", "50/s", "--time", "4s")],
-    "figures": [("report", "results")],
+    "figures": [("report", "results"), ("report", "traces.json"), ("report", "measured.json")],
 }  # fmt: skip
 
 
@@ -131,6 +151,10 @@ def test_command_output_matches_the_schema(printed, name, command):
     schema = jsonschema.Draft202012Validator(json.loads(published()[f"{name}.schema.json"]))
     for one in array:
         schema.validate(one)
+
+
+def test_reported_results_have_every_kind_of_figure(printed) -> None:
+    assert {one["kind"] for one in json.loads(printed("report", "results"))} == set(KINDS)
 
 
 def test_every_command_with_json_has_a_schema_test() -> None:

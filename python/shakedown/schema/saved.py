@@ -83,13 +83,15 @@ class Manifest(Object, frozen=True, kw_only=True):
 class Figure(Object, frozen=True, kw_only=True, omit_defaults=True):
     """A row of the table without its scenario; keys that do not apply are omitted.
 
-    `suite`, `device` and `bearer` are those of a kind of client in a mixture.
+    `suite`, `device` and `bearer` are those of a kind of client in a mixture; `suite` and `connection` those
+    of a captured connection.
     """
 
     quantity: Text
     suite: str | None = None
     device: str | None = None
     bearer: str | None = None
+    connection: int | None = None
     side: Side | None = None
     item: int | None = None
     message_index: int | None = None
