@@ -333,6 +333,14 @@ def test_valid_trace_is_accepted(tmp_path):
     assert (queries.captures(found).height, found.handshakes.height) == (1, 1)
 
 
+def test_largest_accepted_numbers_of_messages_fit_the_table(tmp_path):
+    path, most = tmp_path / "x.json", 2**31 - 1
+    message = {**MEASURED["messages"][0], "index": most, "flight": most, "unit": most}
+    path.write_text(json.dumps([{**MEASURED, "messages": [message], "operations": []}]))
+    [row] = results_of_json(path).messages.to_dicts()
+    assert [row[name] for name in ("message_index", "flight", "message_unit")] == [most] * 3
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -366,6 +374,13 @@ def test_valid_trace_is_accepted(tmp_path):
         (spoilt(MEASURED, "client_stack", None), "trace 2: client_stack: expected an object, got null"),
         (spoilt(MEASURED, "preempted", 10**400), "trace 2: preempted: "),
         (spoilt(MEASURED, "flights", 2**60), "trace 2: flights: expected a whole number <= 9007199254740992"),
+        *(
+            (
+                spoilt(MEASURED, "messages", [{**MEASURED["messages"][0], key: 2**31}]),
+                f"trace 2: messages[0].{key}: expected a whole number <= 2147483647",
+            )
+            for key in ("index", "flight", "unit")
+        ),
         (spoilt(MEASURED, "carrier", "pigeon"), "trace 2: carrier: expected bare or eap, got 'pigeon'"),
         ("[" * 100_000, "not JSON: nested deeper than"),
         ('[{"kind": "measured", "repeat": ' + "9" * 5000 + "}]", "more than 4,300 digits"),

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
-from msgspec import structs
+from msgspec import Meta, structs
 
 from shakedown.schema.base import Amount, Class, Count, Kind, Object, Side, Text, opposite
 from shakedown.schema.identity import Identified
 
 T = TypeVar("T", bound=Object)
+
+Index = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+"""The number of a message, a flight or a unit: an integer column of the table of results holds it."""
 
 Triple = tuple[str, str, str]
 """(operation, algorithm, parameters): the same in traces, device profiles and `primitives`."""
@@ -23,12 +26,12 @@ class Message(Object, frozen=True, kw_only=True, rename={"sender": "from"}):
     that carried the message, counted from 1 in each direction, null if unknown.
     """
 
-    index: Count
+    index: Index
     sender: Side
     name: Text
-    flight: Count | None
+    flight: Index | None
     bytes: Amount
-    unit: Count | None = None
+    unit: Index | None = None
     retransmissions: Count = 0
 
     @property
@@ -40,7 +43,7 @@ class Operation(Object, frozen=True, kw_only=True, rename={"class_": "class"}):
     """One public-key call, or one kind of symmetric work in a message: `count` calls over `bytes`."""
 
     side: Side
-    message: Count | None
+    message: Index | None
     operation: Text
     algorithm: str
     parameters: str | None
