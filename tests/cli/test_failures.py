@@ -59,6 +59,39 @@ def test_interrupted_measure_prints_the_completed_suites(fake, capsys):
     assert err == "error: interrupted: 1 of 3 suites measured\n"
 
 
+def budget_of(folder, suites):
+    path = folder / "budget.toml"
+    path.write_text("".join(f'[[budget]]\nsuite = "{suite}"\nbytes = 100_000\n' for suite in suites))
+    return str(path)
+
+
+def test_interrupted_check_prints_the_checked_suites(fake, capsys, tmp_path):
+    fake.raising[SUITES[1]] = KeyboardInterrupt()
+    report = tmp_path / "j.xml"
+    arguments = ["check", budget_of(tmp_path, SUITES), "--junit", str(report), "--json"]
+    assert exit_status(arguments) == 130
+    out, err = capsys.readouterr()
+    assert [one["suite"] for one in json.loads(out)] == SUITES[:1]
+    assert err == "error: interrupted: 1 of 3 limits checked\n"
+    assert not report.exists(), "a report of some limits would look like one of all"
+
+
+def test_interrupted_recording_prints_the_budgets_so_far(fake, capsys):
+    fake.raising[SUITES[1]] = KeyboardInterrupt()
+    assert exit_status(["check", "--record", *SUITES]) == 130
+    out, err = capsys.readouterr()
+    assert out.count("[[budget]]") == 1
+    assert err == "error: interrupted\n"
+
+
+def test_check_prints_its_limits_if_a_file_cannot_be_written(fake, capsys, tmp_path):
+    budget = budget_of(tmp_path, SUITES[:1])
+    assert exit_status(["check", budget, "--summary", "/dev/full", "--json"]) == 1
+    out, err = capsys.readouterr()
+    assert [one["suite"] for one in json.loads(out)] == SUITES[:1]
+    assert err == "error: /dev/full: cannot be written: no space left on device\n"
+
+
 def test_interrupted_run_keeps_the_completed_suites(fake, capsys, experiment, tmp_path):
     fake.raising[SUITES[2]] = KeyboardInterrupt()
     folder = tmp_path / "r"

@@ -9,7 +9,8 @@ import pytest
 from papers.conftest import DOCUMENTED
 from papers.test_rows import FIELDS
 from shakedown.api import papers
-from shakedown.papers import DEFAULT_REPEAT
+from shakedown.cli import exit_status
+from shakedown.papers import DEFAULT_REPEAT, replication
 from shakedown.papers.replication import FORMAT
 
 
@@ -113,7 +114,6 @@ def test_endless_file_of_measured_figures_is_refused(shakedown):
 
 
 def test_only_a_failure_of_the_program_is_status_1(fake, monkeypatch):
-    from shakedown.cli import exit_status
     from shakedown.papers import paper
 
     monkeypatch.setattr(paper.verdicts, "combined", lambda *_: 1 / 0)
@@ -125,3 +125,29 @@ def test_python_and_command_have_the_same_default_repeat(monkeypatch):
     monkeypatch.setattr("shakedown.papers.reproduce", lambda *_, repeat, **__: asked.append(repeat))
     papers.reproduce("tls-psk")
     assert asked == [DEFAULT_REPEAT]
+
+
+def test_interrupted_command_keeps_the_complete_rounds(monkeypatch, tmp_path, capsys):
+    measure, seen = replication.native.measure, set()
+
+    def interrupted(handshake, options):
+        if handshake.suite in seen:
+            raise KeyboardInterrupt
+        seen.add(handshake.suite)
+        return measure(handshake, options)
+
+    monkeypatch.setattr(replication.native, "measure", interrupted)
+    out = tmp_path / "out"
+    arguments = ["reproduce", "tls-psk", "--repeat", "3", "--out", str(out), "--json"]
+    assert exit_status(arguments) == 130
+    printed, error = capsys.readouterr()
+    rows = json.loads(printed)
+    assert [row for row in rows if row["kind"] == "measured" and row["replication"] is not None]
+    assert error == f"pages, figures, rows: {out}\nerror: interrupted: 1 of 3 rounds measured\n"
+    assert set(replication.load(out / "measured.jsonl").costs) <= seen
+
+
+def test_folder_that_cannot_be_written_is_refused_before_measuring(monkeypatch, capsys):
+    monkeypatch.setattr(replication.native, "measure", lambda *_: pytest.fail("it was measured"))
+    assert exit_status(["reproduce", "tls-psk", "--out", "/proc"]) != 0
+    assert ": cannot be written: " in capsys.readouterr().err

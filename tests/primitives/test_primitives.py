@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from shakedown import native
 from shakedown.api import in_memory
+from shakedown.cli import exit_status
 from shakedown.errors import InputError
 from shakedown.profiles import parse_device
 from shakedown.profiles.vocabulary import SYMMETRIC_OPERATIONS, triple_fault
@@ -66,3 +68,58 @@ def test_wrong_options_are_named_in_one_line(options: dict, named: str) -> None:
     assert named in message
     assert "accepted" in message
     assert "\n" not in message
+
+
+@pytest.mark.parametrize("words", [[], ["sign"], ["import", "x"], ["cipher rc4"], ["AES-128"]])
+def test_groups_select_each_chosen_primitive_once(words: list[str]) -> None:
+    names = native.extension().primitive_names
+    found = [name for group in native.primitive_groups(words) for name in names(group)]
+    assert sorted(found) == sorted(names(words))
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_interrupted_command_prints_the_timed_primitives_and_writes_a_new_profile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], there: bool
+) -> None:
+    time, out = native.primitives, tmp_path / "p.toml"
+
+    def interrupted(*, filter: list[str], seconds: float) -> list:
+        if "dsa2048" in filter:
+            raise KeyboardInterrupt
+        return time(filter=filter, seconds=seconds)
+
+    monkeypatch.setattr(native, "primitives", interrupted)
+    if there:
+        out.write_text("a complete profile")
+    arguments = ["primitives", "sign", "dsa", "--seconds", "1ms", "--out", str(out), "--json", "--force"]
+    assert exit_status(arguments) == 130
+    printed, error = capsys.readouterr()
+    assert [one["parameters"] for one in json.loads(printed)] == ["dsa512", "dsa1024"]
+    assert error.endswith("error: interrupted: 2 of 3 primitives timed\n")
+    if there:
+        assert out.read_text() == "a complete profile"
+    else:
+        costs = parse_device(tomllib.loads(out.read_text()), "p.toml").costs
+        assert set(costs) == {("sign", "dsa", "dsa512"), ("sign", "dsa", "dsa1024")}
+
+
+@pytest.mark.parametrize("options", [["--out", "/proc/p.toml"], []])
+def test_place_that_cannot_be_written_is_refused_before_timing(
+    options: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(native, "primitives", lambda **_: pytest.fail("it was timed"))
+    monkeypatch.setenv("XDG_DATA_HOME", "/proc")
+    assert exit_status(["primitives", *options]) != 0
+    error = capsys.readouterr().err
+    assert error.startswith("error: /proc/")
+    assert ": cannot be written: " in error
+
+
+def test_timings_are_printed_if_their_profile_cannot_be_written(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    arguments = ["primitives", "digest", "md5-sha1", "--seconds", "1ms", "--out", "/dev/full", "--json"]
+    assert exit_status(arguments) == 1
+    printed, error = capsys.readouterr()
+    assert [one["algorithm"] for one in json.loads(printed)] == ["md5-sha1"]
+    assert error == "error: /dev/full: cannot be written: no space left on device\n"

@@ -303,6 +303,26 @@ def stopped_like_interrupted() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
+@contextmanager
+def results_so_far(
+    results: Sequence[object], show: Callable[[], None], total: int, what: str
+) -> Iterator[None]:
+    """If the block is interrupted or fails, the results so far are shown; SIGTERM interrupts it too.
+
+    `what` are the results in words, as in "suites measured".
+    """
+    try:
+        with stopped_like_interrupted():
+            yield
+    except KeyboardInterrupt:
+        show()
+        raise KeyboardInterrupt(f"interrupted: {len(results):,} of {total:,} {what}") from None
+    except Exception:
+        if results:
+            show()
+        raise
+
+
 def announce(line: str) -> None:
     """Prints and flushes a line."""
     echo(line)

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from click.exceptions import Exit
 
 from shakedown.cli._output import (
+    echo,
     echo_lines,
     force_option,
     note,
     print_objects,
     progress_bar,
+    results_so_far,
     rows_options,
     stopped_like_interrupted,
 )
 from shakedown.cli._types import FILE
 from shakedown.reporting.columns import Selection
+
+if TYPE_CHECKING:
+    from shakedown.schema.budget import CheckedLimit
 
 
 @click.command("check", epilog="Example: shakedown check --record tls1.2/psk")
@@ -46,42 +52,68 @@ def command(
     with --times.
     """
     from shakedown.comparison import budgets, reports
-    from shakedown.errors import os_failure, os_reason
-    from shakedown.files.write import check_distinct, check_free, write
+    from shakedown.files.write import check_distinct, check_free, check_writable, write
 
     if record:
         if times or junit or summary or as_markdown or selection.json or selection.csv:
             raise click.UsageError("--record prints a budget; accepted: --record with suites alone")
         with stopped_like_interrupted():
-            echo_lines(budgets.recorded(budget))
+            for number, suite in enumerate(budget):
+                if number:
+                    echo("")
+                echo_lines(budgets.recorded([suite]))
         return
     if len(budget) != 1:
         raise click.UsageError(f"{len(budget)} files; accepted: one budget")
     if as_markdown and (selection.csv or selection.json):
         raise click.UsageError("--markdown is given with --csv or --json; accepted: one of them")
     if junit is not None:
-        check_free(junit, force)
+        check_writable(junit, force)
     if summary is not None:
         check_free(summary, replace=True)
     check_distinct([junit, summary], [Path(budget[0])])
     tables = budgets.read_budgets(budget[0])
-    with stopped_like_interrupted(), progress_bar(len(tables), "checking") as update:
-        checked = budgets.check_budgets(tables, times=times, progress=update)
-    # Files are written first, because printing may fail with a broken pipe.
-    if junit is not None:
-        write(junit, reports.junit(checked), replace=force)
     if summary is not None:
-        try:
-            with summary.open("a", encoding="utf-8") as file:
-                file.write(reports.markdown(checked))
-        except OSError as error:
-            raise os_failure(f"{summary}: cannot be written: {os_reason(error)}", error) from error
-    if as_markdown:
-        echo_lines(reports.markdown(checked))
-    else:
-        print_objects(checked, selection, "CheckedLimit")
+        # Refused before anything is measured.
+        _append(summary, "")
+    checked: list[CheckedLimit] = []
+
+    def show() -> None:
+        if as_markdown:
+            echo_lines(reports.markdown(checked))
+        elif checked or selection.json:
+            print_objects(checked, selection, "CheckedLimit")
+
+    with (
+        results_so_far(
+            checked, show, sum(len(list(budgets.limits(one))) for one in tables), "limits checked"
+        ),
+        progress_bar(len(tables), "checking") as update,
+    ):
+        for number, one in enumerate(tables):
+            update(number, one.suite)
+            checked += budgets.check_budgets([one], times=times)
+    try:
+        # Files are written first, because printing may fail with a broken pipe.
+        if junit is not None:
+            write(junit, reports.junit(checked), replace=force)
+        if summary is not None:
+            _append(summary, reports.markdown(checked))
+    finally:
+        show()
     failed = sum(one.fails for one in checked)
     if failed and not as_markdown:
         note(f"{failed} of {len(checked)} limits exceeded")
     if failed:
         raise Exit(1)
+
+
+def _append(path: Path, text: str) -> None:
+    """Appends to a file. Raises a one-line error."""
+    from shakedown.errors import os_failure, os_reason
+
+    try:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise os_failure(f"{path}: cannot be written: {os_reason(error)}", error) from error

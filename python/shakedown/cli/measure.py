@@ -19,8 +19,8 @@ from shakedown.cli._output import (
     print_rows,
     print_table,
     progress_bar,
+    results_so_far,
     rows_options,
-    stopped_like_interrupted,
 )
 from shakedown.cli._types import FILE, Whole
 from shakedown.reporting.columns import Column, Selection
@@ -161,28 +161,24 @@ def command(
         transfer_bytes=[1024 * size for size in sizes_kib],
         link=link,
     )
+    show = partial(_show, measured, selection, messages)
     repeat = chosen.repeat
-    try:
-        with stopped_like_interrupted(), progress_bar(repeat * len(handshakes), "measuring") as update:
-            for position, one in enumerate(handshakes):
+    with (
+        results_so_far(measured, show, len(names), "suites measured"),
+        progress_bar(repeat * len(handshakes), "measuring") as update,
+    ):
+        for position, one in enumerate(handshakes):
 
-                def tell(done: int, position: int = position, one: HandshakeId = one) -> None:
-                    update(position * repeat + min(done, repeat), one.suite)
+            def tell(done: int, position: int = position, one: HandshakeId = one) -> None:
+                update(position * repeat + min(done, repeat), one.suite)
 
-                tell(0)
-                found = measure_one(one, chosen, progress=tell)
-                more = 0 if options["repeat"] is not None else repetitions(found)
-                if more > repeat:
-                    found = measure_one(one, replace(chosen, repeat=more))
-                measured.append(found)
-    except KeyboardInterrupt:
-        _show(measured, selection, messages)
-        raise KeyboardInterrupt(f"interrupted: {len(measured)} of {len(names)} suites measured") from None
-    except Exception:
-        if measured:
-            _show(measured, selection, messages)
-        raise
-    _show(measured, selection, messages)
+            tell(0)
+            found = measure_one(one, chosen, progress=tell)
+            more = 0 if options["repeat"] is not None else repetitions(found)
+            if more > repeat:
+                found = measure_one(one, replace(chosen, repeat=more))
+            measured.append(found)
+    show()
     of_software = [remark for one in handshakes for remark in chosen.software_notes(one.suite)]
     for remark in (*native.take_notices(), *of_software):
         note(remark)

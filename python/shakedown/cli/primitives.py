@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from contextlib import nullcontext
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from shakedown.cli._output import (
-    counted,
     force_option,
     note,
     print_objects,
+    progress_bar,
+    results_so_far,
     rows_options,
 )
 from shakedown.cli._types import FILE, Duration
@@ -53,27 +57,52 @@ def command(
 ) -> None:
     """Time every primitive that the suites use, on this machine.
 
-    Writes the device profile this-machine, which "predict --device this-machine" reads.
+    Writes the device profile this-machine, which "predict --device this-machine" reads. Ctrl-C prints the
+    primitives so far, and writes them to FILE if that is new.
 
     WORDs select primitives: each WORD must be the beginning of the operation, algorithm or parameters, as
     in "primitives sign rsa" or "primitives ecdh p256".
     """
-    from shakedown.api import in_memory
-    from shakedown.files.write import check_free
+    from shakedown import native
+    from shakedown.files.write import check_writable, made_folders
+    from shakedown.native.core import extension
+    from shakedown.native.processors import placed, processors
     from shakedown.profiles import this_machine_path
 
     chosen = [*words, *filters]
-    if out is not None:
-        check_free(out, force)
-    with counted("primitives") as update:
-        timed = in_memory.primitives(*chosen, seconds=seconds, progress=update)
     path = out or (None if chosen else this_machine_path())
+    # The profile of this machine is always replaced.
+    replace = force or out is None
     if path is not None:
-        # The profile of this machine is always replaced.
-        _write_profile(timed, path, replace=force or out is None)
-    print_objects(timed, selection)
-    if path is not None:
-        note(f"{len(timed)} primitives written to {path}")
+        with made_folders(path.parent) if out is None else nullcontext():
+            check_writable(path, replace)
+    timed: list[Timing] = []
+
+    def write_and_show(path: Path | None) -> None:
+        try:
+            if timed and path is not None:
+                _write_profile(timed, path, replace=replace)
+        finally:
+            if timed or selection.json:
+                print_objects(timed, selection)
+        if timed and path is not None:
+            note(f"{len(timed)} primitives written to {path}")
+
+    groups = native.primitive_groups(chosen)
+    total = len(extension().primitive_names(chosen))
+    # Each call pins the thread to its present processor; it must be the same for all.
+    one_processor = placed(processors()[:1])
+    # A profile with some of the primitives replaces nothing.
+    new = None if out is None or os.path.lexists(out) else out
+    with (
+        results_so_far(timed, partial(write_and_show, new), total, "primitives timed"),
+        progress_bar(len(groups), "primitives") as update,
+        one_processor,
+    ):
+        for number, group in enumerate(groups):
+            update(number, group[-1] if group else "")
+            timed += native.primitives(filter=group, seconds=seconds)
+    write_and_show(path)
 
 
 def _write_profile(timed: Sequence[Timing], path: Path, *, replace: bool) -> None:

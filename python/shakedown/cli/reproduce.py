@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,10 +15,15 @@ from shakedown.cli._output import (
     note,
     print_json,
     print_rows,
+    results_so_far,
     rows_options,
 )
 from shakedown.cli._types import FILE, Whole
 from shakedown.reporting.columns import Column, Selection
+
+if TYPE_CHECKING:
+    from shakedown.papers.paper import Reproduction
+    from shakedown.papers.replication import Replication
 
 
 def _columns(given: dict[str, Any]) -> Sequence[Column]:
@@ -63,19 +68,49 @@ def command(
     claim differs.
     """
     from shakedown import papers
-    from shakedown.api.papers import reproduce
-    from shakedown.papers.write import check, write
+    from shakedown.papers import replication
+    from shakedown.papers.write import check
 
     names = papers.names(paper)
     if sum((no_measure, measured is not None, repeat is not None)) > 1:
         raise click.UsageError("--repeat, --no-measure and --measured exclude each other")
-    if out is not None and not force:
-        check(names, out)
-    with counted("measuring") as update:
-        done = reproduce(paper, repeat=repeat, measured=measured, measure=not no_measure, progress=update)
     if out is not None:
-        with counted("drawing") as update:
-            write(done, out, replace=force, progress=update)
+        check(names, out, replace=force)
+    known = replication.Replication() if no_measure else None
+    if measured is not None:
+        known = replication.load(measured)
+    repeat = papers.DEFAULT_REPEAT if repeat is None else repeat
+    rounds: list[Replication] = []
+
+    def show_so_far() -> None:
+        if rounds:
+            _write_and_show(papers.reproduce(names, measured=rounds[-1]), out, force, selection)
+
+    with (
+        results_so_far(rounds, show_so_far, min(repeat, replication.ROUNDS), "rounds measured"),
+        counted("measuring") as update,
+    ):
+        done = papers.reproduce(names, repeat=repeat, measured=known, progress=update, on_round=rounds.append)
+    _write_and_show(done, out, force, selection)
+
+
+def _write_and_show(
+    done: Sequence[Reproduction], out: Path | None, force: bool, selection: Selection
+) -> None:
+    """Writes the folder, and prints what it holds, even if it cannot be written."""
+    from shakedown.papers.write import write
+
+    try:
+        if out is not None:
+            with counted("drawing") as update:
+                write(done, out, replace=force, progress=update)
+    finally:
+        _show(done, selection)
+    if out is not None:
+        note(f"pages, figures, rows: {out}")
+
+
+def _show(done: Sequence[Reproduction], selection: Selection) -> None:
     if selection.json:
         print_json([row for one in done for row in one.rows])
         return
@@ -88,5 +123,3 @@ def command(
     if len(done) > 1 or not selection.csv:
         which = Selection() if len(done) == 1 else selection
         print_rows(SUMMARY, summary_rows(done), which, title=SUMMARY_TITLE)
-    if out is not None:
-        note(f"pages, figures, rows: {out}")

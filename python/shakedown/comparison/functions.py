@@ -33,7 +33,7 @@ def compare(
         InputError: for folders without results, or without a handshake in common.
     """
     runs = (load_runs(Path(before)), load_runs(Path(after)))
-    return compare_folders(*runs, rules=_rules(margin, floor), across=across)
+    return compare_folders(*runs, rules=method(margin, floor), across=across)
 
 
 @checked
@@ -65,12 +65,13 @@ def compare_pair(
     if not pairs.MIN_BLOCKS <= blocks <= pairs.MAX_BLOCKS:
         raise InputError(f"blocks is {blocks}; accepted: {pairs.MIN_BLOCKS} to {pairs.MAX_BLOCKS:,}")
     one, other = pairs.condition(before), pairs.condition(after, None if program is None else Path(program))
-    rules = _rules(margin, floor)
-    found, reason = pairs.measured_blocks(one, other, blocks, progress or (lambda done, label: None))
-    return pairs.compared(one.label, other.label, found, rules=rules, reason=reason)
+    rules = method(margin, floor)
+    found = list(pairs.measured_blocks(one, other, blocks, progress or (lambda done, label: None)))
+    return pairs.compared(one.label, other.label, found, rules=rules)
 
 
-def _rules(margin: float | None, floor: float | None) -> Method:
+def method(margin: float | None, floor: float | None) -> Method:
+    """The rules of a comparison. Raises `InputError` for a margin or floor that is no share."""
     given = {name: value for name, value in (("margin", margin), ("floor", floor)) if value is not None}
     for name, value in given.items():
         if not 0 <= value <= 1:

@@ -130,10 +130,14 @@ def condition(text: str, program: Path | None = None) -> Condition:
 
 @dataclass(frozen=True)
 class Block:
-    """Readings of both conditions: each round has two consecutive readings of each condition."""
+    """Readings of both conditions: each round has two consecutive readings of each condition.
+
+    `clocks` are the processors and clocks with which they were measured.
+    """
 
     before: list[Reading] = field(default_factory=list)
     after: list[Reading] = field(default_factory=list)
+    clocks: frozenset[tuple[str, str]] = frozenset()
 
     def difference(self, handshakes: tuple[Handshake, Handshake], figure: Figure) -> float | None:
         """Median difference of logarithms over the rounds. None if a reading is missing or not positive."""
@@ -147,11 +151,18 @@ class Block:
         )
 
 
-def measured_blocks(
-    before: Condition, after: Condition, blocks: int, progress: Progress
-) -> tuple[list[Block], str | None]:
-    """Blocks of both conditions, and the reason if times cannot be compared. Raises `ShakedownError`."""
-    found: list[Block] = []
+def measured_blocks(before: Condition, after: Condition, blocks: int, progress: Progress) -> Iterator[Block]:
+    """Measures blocks of both conditions, one after the other. Raises `ShakedownError`."""
+    conditions = {"A": before, "B": after}
+    with placed(processors()[-1:]):
+        speed = Speed.warmed_up()
+        for number in range(blocks):
+            progress(number, f"block {number + 1} of {blocks}")
+            yield _block(number, conditions, speed)
+    progress(blocks, "")
+
+
+def _block(number: int, conditions: Mapping[str, Condition], speed: Speed) -> Block:
     clocks: set[tuple[str, str]] = set()
 
     def read(worker: Callable[[], list[Measurement]]) -> Reading:
@@ -159,32 +170,24 @@ def measured_blocks(
         clocks.update((one.machine.cpu, one.clock) for one in measured)
         return handshakes(_table(measured))
 
-    conditions = {"A": before, "B": after}
-    with placed(processors()[-1:]):
-        speed = Speed.warmed_up()
-        for number in range(blocks):
-            progress(number, f"block {number + 1} of {blocks}")
-            with ExitStack() as stack:
-                # Counts do not vary, so only the first block measures them.
-                request = TIMES if number else ""
-                # Alternates, because the memory layout may depend on the order in which processes start.
-                readers = {
-                    letter: partial(read, stack.enter_context(conditions[letter].worker(request)))
-                    for letter in ("AB" if number % 2 == 0 else "BA")
-                }
-                rounds: list[Timed[Block]] = []
-                while len(rounds) < ROUNDS or (len(rounds) < MAX_ROUNDS and not speed.has(ROUNDS, rounds)):
-                    letters = ORDERS[(number + len(rounds)) % 2]
-                    rounds.append(_round(speed, letters, readers))
-            counted = speed.counted(rounds, ROUNDS)
-            found.append(
-                Block(
-                    [one for each in counted for one in each.before],
-                    [one for each in counted for one in each.after],
-                )
-            )
-    progress(blocks, "")
-    return found, None if len(clocks) == 1 else "processors or clocks differ"
+    with ExitStack() as stack:
+        # Counts do not vary, so only the first block measures them.
+        request = TIMES if number else ""
+        # Alternates, because the memory layout may depend on the order in which processes start.
+        readers = {
+            letter: partial(read, stack.enter_context(conditions[letter].worker(request)))
+            for letter in ("AB" if number % 2 == 0 else "BA")
+        }
+        rounds: list[Timed[Block]] = []
+        while len(rounds) < ROUNDS or (len(rounds) < MAX_ROUNDS and not speed.has(ROUNDS, rounds)):
+            letters = ORDERS[(number + len(rounds)) % 2]
+            rounds.append(_round(speed, letters, readers))
+    counted = speed.counted(rounds, ROUNDS)
+    return Block(
+        [one for each in counted for one in each.before],
+        [one for each in counted for one in each.after],
+        frozenset(clocks),
+    )
 
 
 def _round(speed: Speed, letters: str, readers: Mapping[str, Callable[[], Reading]]) -> Timed[Block]:
@@ -202,10 +205,10 @@ def _table(measured: Sequence[Measurement]) -> pl.DataFrame:
     return results_of(measured).table
 
 
-def compared(
-    before: str, after: str, blocks: Sequence[Block], *, rules: Method, reason: str | None = None
-) -> Comparison:
-    """The verdicts of measured blocks; `reason`: why times cannot be compared."""
+def compared(before: str, after: str, blocks: Sequence[Block], *, rules: Method) -> Comparison:
+    """The verdicts of measured blocks, at least one."""
+    same = len(frozenset().union(*(block.clocks for block in blocks))) == 1
+    reason = None if same else "processors or clocks differ"
     pairs: list[Pair] = []
     for names in paired(list(blocks[0].before[0]), list(blocks[0].after[0])):
         figures = (

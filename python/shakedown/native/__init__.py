@@ -189,6 +189,20 @@ def primitives(
     return convert(timed, list[Timing])
 
 
+def primitive_groups(words: Sequence[str]) -> list[list[str]]:
+    """Filters for `primitives` that together select what `words` select, each about one key, group or
+    algorithm.
+    """
+    chosen = extension().primitive_names(list(words))
+    names = dict.fromkeys(parameters or algorithm for _, algorithm, parameters in chosen)
+    # A name also selects longer names that begin with it.
+    found = [
+        [*words, one] for one in names if not any(one != other and one.startswith(other) for other in names)
+    ]
+    # Without a match, `primitives` raises the error.
+    return found or [list(words)]
+
+
 def device_profile(timed: Sequence[Timing], *, name: str, date: str, title: str | None = None) -> str:
     """Converts results of `primitives` to the text of a device profile (TOML)."""
     return cast(str, extension().device_profile(builtins(timed), name=name, title=title, date=date))

@@ -60,6 +60,7 @@ def reproduce(
     repeat: int = DEFAULT_REPEAT,
     measured: Replication | None = None,
     progress: Callable[[int, int, str], None] | None = None,
+    on_round: Callable[[Replication], None] | None = None,
 ) -> list[Reproduction]:
     """Reproduce papers: compute from their own inputs, measure the modern rerun, and give verdicts.
 
@@ -68,6 +69,7 @@ def reproduce(
         repeat: handshakes of each suite.
         measured: figures measured earlier, which replace a measurement.
         progress: called with the work done, the total, and the next suite.
+        on_round: called after each round of measurements with all complete rounds so far.
     """
     from shakedown.papers import replication as measuring
     from shakedown.papers.load import load
@@ -83,6 +85,6 @@ def reproduce(
 
     if measured is None:
         transfers = dict.fromkeys(transfer for one in chosen for transfer in one.transfers)
-        measured = measuring.measure(suites, repeat, transfers, progress=tell)
+        measured = measuring.measure(suites, repeat, transfers, progress=tell, on_round=on_round)
     others = variants(measured)
     return [repeat_one(one, load(one.slug), measured, others) for one in chosen]

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from msgspec import structs
 
-from shakedown.files.write import check_free, made_folders
+from shakedown.files.write import check_free, check_writable, made_folders
 from shakedown.files.write import write as write_file
 from shakedown.papers import replication as measuring
 from shakedown.papers.page import index, page
@@ -28,14 +28,18 @@ MEASURED = "measured.jsonl"
 ACCEPTED = "another --out, or --force"
 
 
-def check(names: Sequence[str], folder: Path) -> None:
-    """Refuse a folder that contains files of these papers, before anything is measured."""
+def check(names: Sequence[str], folder: Path, *, replace: bool) -> None:
+    """Refuse a folder that contains files of these papers, unless they may be replaced, or that cannot be
+    written, before anything is measured.
+    """
     there = [*(f"{name}.md" for name in names), "rows.json", "rows.csv", MEASURED]
     if len(names) > 1:
         there.append("README.md")
     if folder.is_dir():
         for name in there:
-            check_free(folder / name, accepted=ACCEPTED)
+            check_free(folder / name, replace, ACCEPTED)
+    with made_folders(folder):
+        check_writable(folder / MEASURED, replace, ACCEPTED)
 
 
 def write(
