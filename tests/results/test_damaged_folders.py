@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import polars as pl
 import pytest
 
 from results.folders import SUITES, edit, listed, manifest, table_of
+from shakedown.cli import exit_status
 from shakedown.errors import InputError
 from shakedown.files.write import digest
 from shakedown.results.folder import load_results
@@ -80,6 +82,60 @@ def other_quantity(folder):
 def other_side(folder):
     replace_first_part(folder, lambda table: table.with_columns(sender=pl.lit("proxy")))
     return "part-0001.parquet: damaged: unknown sender: proxy"
+
+
+def wrong_number(column, value, said):
+    """A damage: a number in the third row of the first part."""
+
+    def damage(folder):
+        wrong = pl.when(pl.int_range(pl.len()) == 2).then(value).otherwise(pl.col(column)).alias(column)
+        replace_first_part(folder, lambda table: table.with_columns(wrong.cast(table.schema[column])))
+        return f"part-0001.parquet: damaged: {said}"
+
+    return damage
+
+
+WRONG_NUMBERS = {
+    "nan": wrong_number("value", math.nan, "handshake.time is nan; accepted: from -2^53 to 2^53"),
+    "infinity": wrong_number("value", -math.inf, "handshake.time is -inf; accepted: from -2^53 to 2^53"),
+    "large": wrong_number("value", 1e308, "handshake.time is 1e+308; accepted"),
+    "sample": wrong_number("samples", pl.lit([1.0, math.nan]), "handshake.time is nan; accepted"),
+    "rate": wrong_number("rate_per_s", -5.0, "rate_per_s is -5.0; accepted: from 0 to 2^53"),
+    "message": wrong_number("message_index", -1, "message_index is -1; accepted: from 0 to 2^53"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG_NUMBERS)
+def test_number_that_is_not_finite_or_negative_is_refused(folder, what):
+    assert_told(folder, WRONG_NUMBERS[what](folder))
+
+
+def test_negative_bytes_are_refused_and_negative_differences_of_times_are_not(folder):
+    below = pl.when(pl.col("quantity") == "message.process").then(-0.5).otherwise(pl.col("value"))
+    replace_first_part(folder, lambda table: table.with_columns(value=below))
+    assert load_results(folder).messages["process_us"].min() == -0.5
+    below = pl.when(pl.col("quantity") == "message.bytes").then(-1.0).otherwise(pl.col("value"))
+    replace_first_part(folder, lambda table: table.with_columns(value=below))
+    assert_told(folder, "part-0001.parquet: damaged: message.bytes is -1.0; accepted: from 0 to 2^53")
+
+
+@pytest.mark.parametrize(
+    ("change", "command"),
+    [
+        ({"value": pl.lit(None, pl.Float64)}, ["report", "r", "--out", "page.html"]),
+        ({"class": pl.lit("colour")}, ["report", "r", "--out", "page.html"]),
+        ({"workers": pl.int_range(pl.len(), dtype=pl.Int32)}, ["report", "r", "--json"]),
+    ],
+)
+def test_figures_that_do_not_belong_together_are_reported_in_one_line(
+    folder, change, command, monkeypatch, capsys
+):
+    monkeypatch.chdir(folder.parent)
+    replace_first_part(folder, lambda table: table.with_columns(**change))
+    assert exit_status(command) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: r: damaged: ")
+    assert not (folder.parent / "page.html").exists()
 
 
 def part_of_another_run(folder):

@@ -30,6 +30,7 @@ def command(results: Path, out: Path | None, force: bool, csv_path: Path | None,
     from shakedown.api.reports import load_any
     from shakedown.files.owned import ACCEPTED, refuse_special
     from shakedown.files.write import check_distinct, check_free, writing
+    from shakedown.results.reader import damage_reported
     from shakedown.results.writer import own_files
 
     its_own = results / "report.html"
@@ -60,5 +61,6 @@ def command(results: Path, out: Path | None, force: bool, csv_path: Path | None,
     if not loaded.height:
         note(f"{results}: it holds no figures; there is nothing to report")
         return
-    show_results(loaded)
+    with damage_reported(loaded.folder):
+        show_results(loaded)
     write_page(loaded, page, replace=force)

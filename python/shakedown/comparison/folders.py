@@ -12,6 +12,7 @@ from shakedown.comparison.verdicts import Pair, comparison, logarithms, only, pa
 from shakedown.errors import InputError
 from shakedown.results.folder import Results, load_results
 from shakedown.results.names import MANIFEST
+from shakedown.results.reader import damage_reported
 from shakedown.schema.comparison import Comparison, Method
 
 MIN_RUNS = 10
@@ -31,7 +32,9 @@ class Runs:
         """The figures of each handshake, by run."""
         found: dict[Handshake, list[Figures]] = {}
         for one in self.results:
-            for handshake, figures in handshakes(one.table).items():
+            with damage_reported(one.folder):
+                of_run = handshakes(one.table)
+            for handshake, figures in of_run.items():
                 found.setdefault(handshake, []).append(figures)
         return found
 

@@ -14,7 +14,7 @@ from shakedown.results import fleets as fleet_queries
 from shakedown.results import loads as load_queries
 from shakedown.results import queries
 from shakedown.results.parts import Table
-from shakedown.results.reader import load_manifest, load_parts, missing
+from shakedown.results.reader import damage_reported, load_manifest, load_parts, missing
 from shakedown.results.table import SCHEMA, empty
 from shakedown.schema.arguments import checked
 from shakedown.schema.saved import Manifest, Planned, ScenarioFigures
@@ -94,7 +94,8 @@ class Results:
     def figures(self) -> Iterator[ScenarioFigures]:
         """The table as objects, one per scenario."""
         for part in self.chunks():
-            yield from queries.figures(part)
+            with damage_reported(self.folder):
+                yield from queries.figures(part)
 
     def csv(self) -> str:
         """The table as CSV; samples are separated by spaces."""

@@ -19,7 +19,7 @@ from shakedown.results.names import JOURNAL, MANIFEST, PART_NAME, line_digest, m
 from shakedown.results.parts import Table
 from shakedown.results.quantities import UNITS
 from shakedown.results.table import SCHEMA, empty
-from shakedown.schema.base import SIDES, convert, decode
+from shakedown.schema.base import MAX_NUMBER, SIDES, convert, decode
 from shakedown.schema.saved import FORMAT, SCHEMA_VERSION, Failure, Manifest, Part, Planned
 
 ACCEPTED = 'accepted: a folder that "run" wrote'
@@ -36,8 +36,20 @@ WORDS: dict[str, Container[str | None]] = {
 }
 """The values that columns of text may contain, by column."""
 
+# Quantities of other units may be negative: noise can make a difference of times negative.
+NOT_NEGATIVE = tuple(name for name, unit in UNITS.items() if unit in ("1", "1/s", "bytes", "s²"))
+
 # Polars panics on some damaged files, and its panics are not of class `Exception`.
 POLARS_ERRORS = pl.exceptions.PolarsError, pl.exceptions.PanicException
+CONTENT_ERRORS = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    InputError,
+    LookupError,
+    TypeError,
+    ValueError,
+)
 
 
 def load_manifest(folder: Path, *, again: bool = False) -> tuple[Manifest, bool]:
@@ -167,7 +179,7 @@ def _load_part(path: Path, part: Part, provenance: str) -> tuple[bytes, pl.DataF
     content = read_bytes(path, MAX_PART_BYTES, "part")
     if digest(content) != part.sha256:
         raise InputError(f"{path}: {_what_is_wrong(content, part, provenance)}")
-    with _damage_reported(path):
+    with damage_reported(path):
         table = pl.read_parquet(io.BytesIO(content))
         if dict(table.schema) != SCHEMA:
             raise ValueError(f"its columns are not those of schema {SCHEMA_VERSION}")
@@ -177,7 +189,27 @@ def _load_part(path: Path, part: Part, provenance: str) -> tuple[bytes, pl.DataF
             other = [word for word in table[name].unique() if word not in known]
             if other:
                 raise ValueError(f"unknown {name}: {other[0]}")
+        _check_numbers(table)
         return content, table
+
+
+def _check_numbers(table: pl.DataFrame) -> None:
+    """Raises `ValueError` for numbers that no program writes: outside of `MAX_NUMBER`, or negative."""
+    least = pl.when(pl.col("quantity").is_in(NOT_NEGATIVE)).then(0).otherwise(-MAX_NUMBER)
+    samples = table.select("quantity", value=pl.col("samples")).explode("value")
+    for numbers in (table, samples):
+        # A comparison with NaN is false.
+        wrong = numbers.filter(~pl.col("value").is_between(least, MAX_NUMBER))
+        if wrong.height:
+            name, value = wrong.row(0, named=True)["quantity"], wrong["value"][0]
+            raise ValueError(
+                f"{name} is {value}; accepted: from {'0' if name in NOT_NEGATIVE else '-2^53'} to 2^53"
+            )
+    for name, kind in SCHEMA.items():
+        if kind.is_numeric() and name != "value":
+            wrong = table.filter(~pl.col(name).is_between(0, MAX_NUMBER))
+            if wrong.height:
+                raise ValueError(f"{name} is {wrong[name][0]}; accepted: from 0 to 2^53")
 
 
 def _what_is_wrong(content: bytes, part: Part, provenance: str) -> str:
@@ -197,12 +229,16 @@ def _what_is_wrong(content: bytes, part: Part, provenance: str) -> str:
 
 
 @contextmanager
-def _damage_reported(path: Path) -> Iterator[None]:
-    """Converts any error of reading a file to one line that names the file."""
+def damage_reported(path: Path | None) -> Iterator[None]:
+    """Converts any error about the content of a file or folder to one line that names it; None: does not."""
     try:
         yield
-    except (*POLARS_ERRORS, ValueError, KeyError, IndexError, TypeError) as error:
-        reason = " ".join(str(error).split()).strip("'\"")
+    except (*POLARS_ERRORS, *CONTENT_ERRORS) as error:
+        if path is None:
+            raise
+        # The text of a `KeyError` is the key in quotes.
+        reason = str(error.args[0] if isinstance(error, KeyError) and error.args else error)
+        reason = " ".join(reason.split()) or type(error).__name__
         raise InputError(f"{path}: damaged: {reason[:MAX_REASON]}") from error
 
 

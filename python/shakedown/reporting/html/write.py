@@ -19,7 +19,7 @@ from shakedown.files.owned import (
 )
 from shakedown.files.write import check_free, digest, digest_of, write_durably
 from shakedown.results.lock import FolderLock
-from shakedown.results.reader import load_manifest
+from shakedown.results.reader import damage_reported, load_manifest
 
 if TYPE_CHECKING:
     from shakedown.results.folder import Results
@@ -82,7 +82,8 @@ def _write(
     # Drawing the figures takes long, so first check that the page's name is free.
     if not replace:
         refuse_foreign(path.parent, [path.name], made, {}, accepted)
-    files = _files(results, path)
+    with damage_reported(results.folder):
+        files = _files(results, path)
     digests = {name: digest(content) for name, content in files.items()}
     refuse_special(path.parent, files)
     if not replace:
