@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from results.folders import SUITES, edit, listed, manifest, table_of, write
+from shakedown.cli import exit_status
 from shakedown.errors import InputError
 from shakedown.files.write import digest, draft_of
 from shakedown.results.folder import load_results
@@ -120,3 +121,15 @@ def test_modified_part_is_not_removed(folder):
         pass
     assert (folder / "part-0002.parquet").read_text() == "mine"
     assert not (folder / "part-0001.parquet").exists()
+
+
+@pytest.mark.parametrize("force", [[], ["--force"]])
+def test_report_writes_nothing_through_a_linked_folder_of_figures(folder, tmp_path, capsys, force):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (folder / "figures").symlink_to(elsewhere)
+    assert exit_status(["report", str(folder), *force]) == 2
+    error = f"error: {folder / 'figures'}: is a symbolic link; accepted: another --out\n"
+    assert capsys.readouterr().err == error
+    assert list(elsewhere.iterdir()) == []
+    assert not (folder / "report.html").exists()

@@ -62,8 +62,6 @@ def refuse_foreign(
     accepted: str = ACCEPTED,
 ) -> None:
     """Raises `InputError` if one of the files exists and no report wrote it, or it was changed since."""
-    if (folder / FIGURES).is_symlink():
-        raise InputError(f"{folder / FIGURES}: a symbolic link; accepted: {accepted}")
     for name in names:
         path = folder / name
         if not os.path.lexists(path):
@@ -74,7 +72,11 @@ def refuse_foreign(
 
 
 def refuse_special(folder: Path, names: Iterable[str]) -> None:
-    """Refuses devices, pipes and sockets, because a page with its figures consists of several files."""
+    """Refuses devices, pipes and sockets, because a page with its figures consists of several files, and a
+    link to another folder in place of the figures' folder.
+    """
+    if (folder / FIGURES).is_symlink():
+        raise InputError(f"{folder / FIGURES}: is a symbolic link; accepted: another --out")
     for name in names:
         if is_special(folder / name):
             raise InputError(f"{folder / name}: {SPECIAL}; accepted: another --out")
