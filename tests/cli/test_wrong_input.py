@@ -21,6 +21,29 @@ def complain(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 
 
 
 @pytest.mark.parametrize(
+    "arguments",
+    [
+        ["certs", "make", "p256", "--out", ""],
+        ["certs", "issue", "root", "p256", "--out", ""],
+        ["reproduce", "tls-psk", "--no-measure", "--out", ""],
+        ["run", "e.toml", "--out", ""],
+        ["validate", "e.toml", "--live", "--out", ""],
+        ["aka", "provision", ""],
+    ],
+    ids=lambda arguments: " ".join(arguments[:2]),
+)
+def test_empty_name_of_a_folder_is_refused_and_not_the_current_folder(
+    arguments, tmp_path, monkeypatch, capsys
+):
+    written(tmp_path, GOOD)
+    monkeypatch.chdir(tmp_path)
+    assert '"" names no folder; accepted: a path, as "." for the current folder' in complain(
+        capsys, *arguments
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["e.toml"]
+
+
+@pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (["simulate", "tls1.2/psk", "--rate", "9/s"], ["did you mean --arrivals poisson:300/s?"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +17,22 @@ from shakedown.files.limits import MAX_UNIX_S
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 """A file's path; a folder is refused."""
+
+
+class OutputFolder(click.Path):
+    """The path of a folder to write into. An empty one is refused, because `Path` takes it as the current
+    folder.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(file_okay=False, path_type=Path)
+
+    def convert(
+        self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
+    ) -> str | bytes | os.PathLike[str]:
+        if not os.fspath(value):
+            self.fail('"" names no folder; accepted: a path, as "." for the current folder', param, ctx)
+        return super().convert(value, param, ctx)
 
 
 def _stems(names: Sequence[str], begin: int) -> list[str]:

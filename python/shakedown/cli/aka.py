@@ -20,7 +20,7 @@ from shakedown.cli._output import (
     until_stopped,
 )
 from shakedown.cli._scenario import bearer_option, scale_from_option, traces_option
-from shakedown.cli._types import DEVICE, FILE, Duration, Whole
+from shakedown.cli._types import DEVICE, FILE, Duration, OutputFolder, Whole
 from shakedown.errors import InputError, ShakedownError
 from shakedown.reporting.columns import Selection
 from shakedown.reporting.figures import no_figure
@@ -151,7 +151,7 @@ def _show_groups(
 
 
 @command.command("provision", epilog="Example: shakedown aka provision operators")
-@click.argument("folder", type=_file)
+@click.argument("folder", type=OutputFolder())
 @_suite
 @click.option("--home", default="20201", show_default=True, metavar="NETWORK", help="The home network.")
 @click.option(

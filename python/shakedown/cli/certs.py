@@ -18,7 +18,7 @@ from shakedown.cli._output import (
     print_rows,
     rows_options,
 )
-from shakedown.cli._types import Time
+from shakedown.cli._types import OutputFolder, Time
 from shakedown.reporting.columns import Column, Selection
 
 if TYPE_CHECKING:
@@ -68,7 +68,9 @@ _alternative = click.option(
 )
 _not_before = click.option("--not-before", metavar="YYYY-MM-DD", help="First day of validity.")
 _days = click.option("--days", type=int, help="Days of validity.")
-_out = click.option("--out", type=_file, required=True, metavar="FOLDER", help="Folder for the files.")
+_out = click.option(
+    "--out", type=OutputFolder(), required=True, metavar="FOLDER", help="Folder for the files."
+)
 
 
 @click.group("certs", cls=Group)

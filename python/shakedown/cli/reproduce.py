@@ -18,7 +18,7 @@ from shakedown.cli._output import (
     results_so_far,
     rows_options,
 )
-from shakedown.cli._types import FILE, Whole
+from shakedown.cli._types import FILE, OutputFolder, Whole
 from shakedown.reporting.columns import Column, Selection
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def _columns(given: dict[str, Any]) -> Sequence[Column]:
 @click.argument("paper", metavar="PAPER")
 @click.option(
     "--out",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=OutputFolder(),
     help="Write pages, figures (SVG, PNG, CSV) and rows into this folder.",
 )
 @click.option(

@@ -19,6 +19,7 @@ from shakedown.cli._output import (
     stopped_like_interrupted,
     write_page,
 )
+from shakedown.cli._types import OutputFolder
 
 if TYPE_CHECKING:
     from shakedown.results.folder import Results
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 @click.argument("experiment", type=click.Path(path_type=Path), metavar="EXPERIMENT.toml")
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=OutputFolder(),
     help="Folder for the results, new or empty.  [default: a new one, results/NAME]",
 )
 @click.option("--force", is_flag=True, help="Replace existing results in the folder.")

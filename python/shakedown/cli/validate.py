@@ -21,7 +21,7 @@ from shakedown.cli._output import (
     rows_options,
     write_page,
 )
-from shakedown.cli._types import RATE, Duration
+from shakedown.cli._types import RATE, Duration, OutputFolder
 from shakedown.errors import InputError
 from shakedown.reporting.columns import Column, Selection
 
@@ -55,7 +55,7 @@ def _columns(given: dict[str, Any]) -> Sequence[Column]:
 )
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=OutputFolder(),
     metavar="FOLDER",
     help="With --live: save the results, and write their report.",
 )
