@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import polars as pl
 import pytest
 
 from results.folders import SUITES, manifest, planned, table_of, write
+from shakedown.comparison.folders import load_runs
+from shakedown.errors import InputError
 from shakedown.results import reader
 from shakedown.results.folder import load_results
 from shakedown.results.names import JOURNAL, manifest_digest
@@ -28,6 +31,19 @@ def test_repr_of_results_is_short(folder):
     shown = repr(load_results(folder))
     assert "3 measured" in shown
     assert len(shown) < 300
+
+
+def test_results_are_compared_by_identity_and_can_be_in_a_set(folder):
+    one, other = load_results(folder), load_results(folder)
+    assert one == one
+    assert one != other
+    assert len({one, other}) == 2
+
+
+@pytest.mark.parametrize("load", [load_results, load_runs])
+def test_name_that_is_too_long_is_wrong_input(load):
+    with pytest.raises(InputError, match=r"x: cannot be read: file name too long$"):
+        load(Path("x" * 100_000))
 
 
 def test_unfinished_run_is_readable_and_marked(tmp_path):

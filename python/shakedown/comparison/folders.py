@@ -12,7 +12,7 @@ from shakedown.comparison.verdicts import Pair, comparison, logarithms, only, pa
 from shakedown.errors import InputError
 from shakedown.results.folder import Results, load_results
 from shakedown.results.names import MANIFEST
-from shakedown.results.reader import damage_reported
+from shakedown.results.reader import check_exists, damage_reported
 from shakedown.schema.comparison import Comparison, Method
 
 MIN_RUNS = 10
@@ -41,6 +41,7 @@ class Runs:
 
 def load_runs(folder: Path) -> Runs:
     """Loads a results folder, or a folder of results folders of one experiment. Raises `InputError`."""
+    check_exists(folder)
     if (folder / MANIFEST).exists() or not folder.is_dir():
         return Runs(str(folder), (load_results(folder),))
     inside = sorted(one.parent for one in folder.glob(f"*/{MANIFEST}"))

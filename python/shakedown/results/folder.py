@@ -20,7 +20,7 @@ from shakedown.schema.arguments import checked
 from shakedown.schema.saved import Manifest, Planned, ScenarioFigures
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Results:
     """The manifest of a run, and the table of its figures, with one row per figure.
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
-from shakedown.errors import InputError
+from shakedown.errors import InputError, os_failure, os_reason
 from shakedown.files.limits import MAX_MANIFEST_BYTES, MAX_PART_BYTES, parse_json, read_bytes
 from shakedown.files.write import digest
 from shakedown.results import parts
@@ -105,14 +105,23 @@ def listed_parts(folder: Path) -> Sequence[Part]:
 def _read(folder: Path) -> dict[str, object]:
     """The content of a folder's manifest, of any schema version."""
     path = folder / MANIFEST
-    if not folder.exists():
-        raise InputError(f"{folder}: there is no such folder; {ACCEPTED}")
+    check_exists(folder)
     if not path.is_file():
         raise InputError(f"{folder}: not a results folder: it holds no {MANIFEST}; {ACCEPTED}")
     found = parse_json(read_bytes(path, MAX_MANIFEST_BYTES, "manifest"), f"{path}: damaged")
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise InputError(f'{path}: not a results folder: its manifest\'s format is not "{FORMAT}"')
     return found
+
+
+def check_exists(folder: Path) -> None:
+    """Raises `InputError` if there is no such folder."""
+    try:
+        there = folder.exists()
+    except OSError as error:
+        raise os_failure(f"{folder}: cannot be read: {os_reason(error)}", error) from error
+    if not there:
+        raise InputError(f"{folder}: there is no such folder; {ACCEPTED}")
 
 
 def load_journal(path: Path) -> tuple[list[Part], list[Failure]]:
