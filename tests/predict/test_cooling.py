@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+from dataclasses import replace
 
-from shakedown.prediction.side_cost import side_cost
+import pytest
+from msgspec import structs
+
+from shakedown.prediction.side_cost import SideEstimator, side_cost
 from shakedown.prediction.this_machine import profile_of
 from shakedown.prediction.trace import parse_trace
 from shakedown.profiles import load_device
@@ -78,3 +81,14 @@ def test_profile_with_cooling_estimates_cheap_handshakes_as_warm(tmp_path):
     cooler = ((BASE_US + 2000.0) / (BASE_US + 1000.0)) ** EXPONENT
     expected_us = 2000.0 + work_us * cooler
     assert side_cost(twice, "client", device).total.mean * 1e6 == pytest.approx(expected_us, rel=1e-3)
+
+
+def test_symmetric_work_is_slower_even_if_the_stack_is_not(tmp_path):
+    path = tmp_path / "it.toml"
+    path.write_text(profile_of("it", [], [made(us) for us in PUBLIC_US], None))
+    device = load_device(str(path))
+    cooling = structs.replace(device.overhead.cooling, messages=0.0, symmetric=0.5, from_s=0.0, at_s=250e-6)
+    device = replace(device, overhead=replace(device.overhead, cooling=cooling))
+    one = SideEstimator(parse_trace(made(100.0), "tls1.2/psk"), "client", device)
+    # The derivation costs 1,000 us.
+    assert (one.slower_stack, one.slower_symmetric) == (1.0, pytest.approx(2.0))

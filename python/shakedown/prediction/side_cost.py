@@ -218,9 +218,10 @@ class SideEstimator:
         self.names = {message.index: message.name for message in trace.messages}
         self.software = trace.software if side == "server" else None
         self.public_keys = any(is_public_key(one.triple[0]) for one in trace.operations)
-        public_s = self._public_s() if device.overhead.cooling.messages else 0.0
-        self.slower_stack = device.overhead.cooling.of_messages(public_s)
-        self.slower_symmetric = device.overhead.cooling.of_symmetric(public_s)
+        cooling = device.overhead.cooling
+        public_s = self._public_s() if cooling.messages or cooling.symmetric else 0.0
+        self.slower_stack = cooling.of_messages(public_s)
+        self.slower_symmetric = cooling.of_symmetric(public_s)
 
     def _public_s(self) -> float:
         """Known public-key work of both sides, which leaves caches cold."""
