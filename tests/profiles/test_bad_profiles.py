@@ -132,6 +132,10 @@ SENSE = {"unit_ms": 0.32, "min_exponent": 3, "max_exponent": 5, "busy": 4, "turn
         (device(schema=2), ["schema is 2", "accepted: 1"]),
         (device(primitives=[]), ["unknown key 'primitives'", '"primitive"']),
         (device(overhead={"per_handshake": 1}), ["[overhead]", "unknown key 'per_handshake'"]),
+        (
+            device(overhead={"handshake": [{"protocol": "tls1.3", "side": "client", "mean_us": 1}]}),
+            ["[overhead]: handshake has entries without message entries; accepted: both"],
+        ),
     ],
 )
 def test_bad_device_profile_is_reported_in_one_line(document, words):

@@ -138,7 +138,7 @@ class Overhead:
 def read_overhead(table: Table, clock_hz: float) -> Overhead:
     """Read ``[overhead]``. Raises `InputError` with the key and the accepted values."""
     keys = ["per_handshake_us", "per_message_us", "per_byte_us", "sd_us"]
-    known = any(key in table for key in keys) or "message" in table or "handshake" in table
+    known = any(key in table for key in keys) or "message" in table
     base_s, message_s, byte_s, sd_s = (table.number(key, 0.0) * 1e-6 for key in keys)
     stack = table.text("stack", "")
     messages: dict[MessageKey, MessageWork] = {}
@@ -154,6 +154,8 @@ def read_overhead(table: Table, clock_hz: float) -> Overhead:
         if side in handshakes:
             raise one.fail(f"duplicate handshake {' '.join(side)}; accepted: one entry per side")
         handshakes[side] = _work(one)
+    if handshakes and not messages:
+        raise table.fail("handshake has entries without message entries; accepted: both")
     primitives: dict[PrimitiveKey, Cost] = {}
     for one in table.tables("primitive"):
         place = (one.text("protocol", ""), one.text("message", ""))
