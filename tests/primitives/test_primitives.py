@@ -12,7 +12,7 @@ from shakedown import native
 from shakedown.api import in_memory
 from shakedown.cli import exit_status
 from shakedown.errors import InputError
-from shakedown.profiles import parse_device
+from shakedown.profiles import parse_device, this_machine_path
 from shakedown.profiles.vocabulary import SYMMETRIC_OPERATIONS, triple_fault
 
 QUICKSTART = Path(__file__).parents[2] / "examples" / "quickstart.toml"
@@ -123,3 +123,18 @@ def test_timings_are_printed_if_their_profile_cannot_be_written(
     printed, error = capsys.readouterr()
     assert [one["algorithm"] for one in json.loads(printed)] == ["md5-sha1"]
     assert error == "error: /dev/full: cannot be written: no space left on device\n"
+
+
+def test_profile_of_devices_measure_is_not_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(native, "primitives", lambda **_: pytest.fail("it was timed"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    path = this_machine_path()
+    path.parent.mkdir(parents=True)
+    timed = native.device_profile([], name="this-machine", date="2026-01-01")
+    path.write_text(f"{timed}\n[overhead]\nper_handshake_us = 10\n")
+    assert exit_status(["primitives"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f'error: {path}: contains measurements of "devices measure"')
+    assert error.endswith("accepted: --out FILE, or --force to replace it\n")

@@ -57,23 +57,29 @@ def command(
 ) -> None:
     """Time every primitive that the suites use, on this machine.
 
-    Writes the device profile this-machine, which "predict --device this-machine" reads. Ctrl-C prints the
-    primitives so far, and writes them to FILE if that is new.
+    Writes the device profile this-machine, which "predict --device this-machine" reads, unless "devices
+    measure" wrote one. Ctrl-C prints the primitives so far, and writes them to FILE if that is new.
 
     WORDs select primitives: each WORD must be the beginning of the operation, algorithm or parameters, as
     in "primitives sign rsa" or "primitives ecdh p256".
     """
     from shakedown import native
+    from shakedown.errors import InputError
     from shakedown.files.write import check_writable, made_folders
     from shakedown.native.core import extension
     from shakedown.native.processors import placed, processors
-    from shakedown.profiles import this_machine_path
+    from shakedown.profiles import load_device, this_machine_path
 
     chosen = [*words, *filters]
     path = out or (None if chosen else this_machine_path())
-    # The profile of this machine is always replaced.
+    # The profile of this machine is replaced, unless "devices measure" wrote it.
     replace = force or out is None
     if path is not None:
+        if out is None and not force and path.exists() and load_device(str(path)).overhead.known:
+            raise InputError(
+                f'{path}: contains measurements of "devices measure", which would be lost; '
+                "accepted: --out FILE, or --force to replace it"
+            )
         with made_folders(path.parent) if out is None else nullcontext():
             check_writable(path, replace)
     timed: list[Timing] = []
