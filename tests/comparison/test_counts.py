@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -221,6 +222,20 @@ def test_budget_checks_predicted_figures_and_times(tmp_path, capsys):
     assert "**exceeded**" in said.out
     assert exit_status(["check", str(budget), "--times"]) == 1
     assert "2 of 4 limits exceeded" in capsys.readouterr().err
+
+
+def test_predicted_limits_are_not_met_if_handshakes_fail(tmp_path, capsys):
+    budget = tmp_path / "budget.toml"
+    budget.write_text(
+        f'[[budget]]\nsuite = "{SUITE}"\nbearer = "nb-iot:loss=70%"\nready_s = 1e6\ncapacity_per_s = 1\n'
+        "within_s = 1e5\n"
+    )
+    assert exit_status(["check", str(budget), "--json"]) == 1
+    ready, capacity = json.loads(capsys.readouterr().out)
+    assert ready["verdict"] == "unknown"
+    assert ready["found"] is None
+    assert re.fullmatch(r"\d+\.\d% of the handshakes fail", ready["reason"])
+    assert (capacity["verdict"], capacity["found"]) == ("exceeded", 0.0)
 
 
 FAILED = CheckedLimit(

@@ -134,6 +134,33 @@ def test_predict_prints_the_share_of_handshakes_that_fail(capsys, library_path):
     assert "failed" not in capsys.readouterr().out
 
 
+def test_capacity_prints_the_share_of_handshakes_that_fail(capsys, library_path):
+    words = (
+        "capacity",
+        P256,
+        "--traces",
+        library_path,
+        "--bearer",
+        "nb-iot",
+        "--loss",
+        "70%",
+        "--within",
+        "2h",
+    )
+    (row,) = asked(capsys, *words, "--percentile", "50")
+    assert 0.1 < row["failed"] < 0.3
+    for percentile, permitted in ((["--percentile", "50"], None), (["--percentile", "99"], "1%"), ([], "1%")):
+        assert exit_status([*map(str, words), *percentile]) == 0
+        printed = capsys.readouterr().out
+        assert f"{P256}: failed handshakes: {row['failed']:.1%}; times are those of the others\n" in printed
+        unreachable = f"{P256}: {row['failed']:.1%} fail; the limit permits {permitted}\n"
+        assert (unreachable in printed) == (permitted is not None)
+    assert exit_status([*map(str, words), "--columns", "failed"]) == 0
+    assert f"{row['failed']:.1%}" in capsys.readouterr().out.splitlines()[2]
+    assert exit_status(["capacity", P256, "--traces", str(library_path), "--within", "2s"]) == 0
+    assert "fail" not in capsys.readouterr().out
+
+
 def test_devices_are_listed_and_described(capsys):
     listed = asked(capsys, "devices")
     palm = next(device for device in listed if device["name"] == "palm-vii")

@@ -33,8 +33,8 @@ KEYS = (
 )
 CAPACITY_KEYS = (
     "suite server_device server_software server_software_note device bearer within_s percentile workers "
-    "rate_per_s utilisation handshake_bytes unused_key_share_s basis without_cost extrapolated limit_per_s "
-    "unloaded_s ready_s done_s"
+    "rate_per_s utilisation failed handshake_bytes unused_key_share_s basis without_cost extrapolated "
+    "limit_per_s unloaded_s ready_s done_s"
 )
 
 
@@ -254,6 +254,39 @@ def test_capacity_is_the_highest_rate_within_the_limit(library, percentile, work
     if percentile is None:
         at = one(RSA, library, bearer="gprs-best", rate_per_s=rate, server_workers=workers)
         assert at["ready_s"]["mean"] == pytest.approx(6.0, rel=1e-3)
+
+
+def test_failed_handshakes_count_as_not_ready_in_the_percentile_of_capacity(library):
+    found = scenario(PSK, "phone", "server", "nb-iot:loss=70%", traces=library)
+    failed, completed = found.exchange.failed, found.unloaded()[0]
+    assert 0.1 < failed < 0.3
+    within_s = completed.quantile(0.8)
+    ready = (1.0 - failed) * completed.probability_within(within_s)
+    options = {"within_s": within_s, "bearer": "nb-iot:loss=70%", "rate_per_s": 10.0, "costs": Costs(library)}
+
+    def at(percentile):
+        return capacity_rows([PSK], percentile=percentile, **options)[0]
+
+    below, above, beyond = (at(100.0 * share) for share in (ready - 0.01, ready + 0.01, 1.0 - failed + 0.01))
+    assert below["failed"] == failed
+    assert below["rate_per_s"]["estimate"] > 0.0
+    assert below["unloaded_s"]["estimate"] <= within_s < above["unloaded_s"]["estimate"]
+    assert below["workers_needed"]["estimate"] == 1
+    assert beyond["unloaded_s"] is None
+    for row in (above, beyond):
+        assert [row["rate_per_s"][end] for end in ("estimate", "lower", "upper")] == [0.0, 0.0, 0.0]
+        assert row["workers_needed"] is None
+
+
+def test_no_rate_keeps_a_mean_if_more_than_one_percent_of_handshakes_fail(library):
+    options = {"within_s": 1e5, "rate_per_s": 10.0, "costs": Costs(library)}
+    (good,) = capacity_rows([PSK], bearer="nb-iot:loss=20%", **options)
+    (bad,) = capacity_rows([PSK], bearer="nb-iot:loss=70%", **options)
+    assert good["failed"] < 0.01 < bad["failed"]
+    assert good["rate_per_s"]["estimate"] > 0.0
+    assert bad["rate_per_s"]["estimate"] == 0.0
+    assert bad["workers_needed"] is None
+    assert bad["unloaded_s"]["estimate"] < 1e5
 
 
 def test_capacity_grows_with_workers_and_time_and_falls_with_percentile(library):

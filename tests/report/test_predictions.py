@@ -179,6 +179,31 @@ def test_a_map_of_many_bearers_stays_inside_its_width(results, width):
     assert len(places) == len(rows)
 
 
+def test_report_prints_the_share_of_handshakes_that_fail(results):
+    def ranges(some):
+        [section] = predictions_section(some)
+        blocks = {block.folded_table: block.table for block in section.blocks if block.table}
+        return blocks["Percentiles, ranges and energy"]
+
+    assert "failed" not in ranges(results).head
+    places = Places(devices=("phone",), bearers=("nb-iot:loss=70%",), rates_per_s=(10.0,))
+    own = real.measurement("tls1.2/psk")
+    run = Run(Experiment(AboutExperiment(name="e"), (), places))
+    run.keep(Scenario(kind="measured", handshake=real.identity(own)), own)
+    [[scenario]] = modelled.scenarios(run)
+    found = modelled.run(scenario, run)
+    plain = results_of([own])
+    lossy = Results(plain.manifest, pl.concat([plain.table, modelled.table([(scenario, found)])]))
+    failed = found.predictions[0]["failed"]
+    assert lossy.predictions["failed"].to_list() == [failed]
+    table = ranges(lossy)
+    assert str(table.rows[0][table.head.index("failed")]) == share(failed, 1)
+    assert "Times are those of the handshakes that do not fail." in table.caption
+    line = f"tls1.2/psk: failed handshakes: {failed:.1%}; times are those of the others"
+    assert line in list(predicted_tables(lossy, 100))
+    assert "failed" not in "".join(predicted_tables(results, 100))
+
+
 def test_map_cells_have_the_step_of_their_value(results):
     quiet = lowest(results)
     cells = time_map(quiet, WIDE_PX)["layer"][0]["data"]["values"]
@@ -195,6 +220,7 @@ def test_all_rates_and_ranges_are_in_the_csv(results):
     rows = list(csv.DictReader(io.StringIO(section.blocks[0].figure.csv)))
     assert len(rows) == results.predictions.height
     assert all(row["kind"] == "modelled" for row in rows)
+    assert [float(row["failed"]) for row in rows] == results.predictions["failed"].to_list()
     whole = [row for row in rows if row["ready_mean_s"] and row["ready_high_s"]]
     assert whole
     for row in whole:

@@ -25,6 +25,7 @@ from shakedown.schema.arguments import checked
 from shakedown.schema.base import SIDES, Bounds, convert
 from shakedown.schema.budget import Budget, BudgetFile, CheckedLimit
 from shakedown.schema.measured import Measurement
+from shakedown.schema.predictions import MAX_FAILED_SHARE, Capacity, Prediction
 
 MAX_BUDGET_BYTES = 1 << 20
 HEADROOM = 1.001
@@ -167,7 +168,6 @@ def _predicted(budget: Budget) -> Iterator[tuple[str, float | str]]:
     from shakedown.prediction.capacity import capacity_rows
     from shakedown.prediction.inputs import ServerModel
     from shakedown.prediction.predict import predict_rows
-    from shakedown.schema.predictions import Capacity, Prediction
 
     where: Any = {
         "device": budget.device or DEFAULT_DEVICE,
@@ -176,13 +176,20 @@ def _predicted(budget: Budget) -> Iterator[tuple[str, float | str]]:
     }
     if budget.ready_s is not None or budget.energy_j is not None:
         one = convert(predict_rows(budget.suite, **where)[0], Prediction)
-        yield "ready_s", "no handshake completes" if one.ready_s is None else one.ready_s.mean
+        yield "ready_s", _ready_s(one)
         yield "energy_j", _estimate(one.energy_j)
     if budget.capacity_per_s is not None:
         assert budget.within_s is not None
         found = convert(capacity_rows(budget.suite, within_s=budget.within_s, **where)[0], Capacity)
         known = found.rate_per_s
         yield "capacity_per_s", "no server cost is known" if known is None else _estimate(known)
+
+
+def _ready_s(one: Prediction) -> float | str:
+    """The mean time until ready, or the reason why there is none for all handshakes."""
+    if one.failed > MAX_FAILED_SHARE:
+        return f"{one.failed:.1%} of the handshakes fail"
+    return "no handshake completes" if one.ready_s is None else one.ready_s.mean
 
 
 def _estimate(bounds: Bounds) -> float | str:

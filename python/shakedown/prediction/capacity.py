@@ -24,7 +24,7 @@ from shakedown.prediction.side_cost import SideCost, known_basis
 from shakedown.profiles.registry import Names, places
 from shakedown.schema.arguments import checked
 from shakedown.schema.base import Basis, builtins, convert
-from shakedown.schema.predictions import Calibration
+from shakedown.schema.predictions import Calibration, max_failed_share
 
 
 @checked
@@ -46,7 +46,8 @@ def capacity_rows(
     Args:
         suites: a suite's name, or a list of names and patterns.
         within_s: limit of the time until the client is ready.
-        percentile: percentage of handshakes that must be ready within it; default: the mean time must be.
+        percentile: percentage of all handshakes, failed ones included, that must be ready within it; default:
+            the mean time of those that complete must be, and at most 1 % may fail.
         rate_per_s: a rate for which the smallest number of workers is also computed.
         device, bearer: a profile's name or path, or a list of them and of patterns.
         server: its device, workers and software.
@@ -115,6 +116,7 @@ def capacity_row(
     rate, fewest, highest = (case.rate(end, workers) for end in ("mean", "high", "low"))
     service = one.service_s
     wait = wait_range(one, "default", rate, workers) if rate and not missing else None
+    unloaded_s = case.unloaded_s()
     # The server's cost may be negligible in the work of both sides, but the rate depends on it.
     serving = weakest((basis, known_basis([one.server])))
     found: Row = {
@@ -126,17 +128,20 @@ def capacity_row(
         if rate is None
         else upper_bound(highest, serving, missing)
         if missing
-        else bounds(Range(fewest or 0.0, rate, highest or math.inf), serving),
+        else bounds(Range(fewest or 0.0, rate, math.inf if highest is None else highest), serving),
         "utilisation": None if rate is None or missing else rate * service.mean / workers,
+        "failed": one.exchange.failed,
         "handshake_bytes": one.handshake_bytes._asdict(),
         "unused_key_share_s": one.unused_key_share_s,
         "basis": one.basis,
         "without_cost": [*one.client.without_cost, *one.server.without_cost],
         "extrapolated": [*one.client.figures, *one.server.figures],
         "limit_per_s": limit(one, workers),
-        "unloaded_s": lower_bound(case.unloaded_s().low, basis, missing)
+        "unloaded_s": None
+        if unloaded_s is None
+        else lower_bound(unloaded_s.low, basis, missing)
         if missing
-        else bounds(case.unloaded_s(), basis),
+        else bounds(unloaded_s, basis),
         **loaded_times(one, "default", rate or 0.0, workers, wait),
     }
     if rate_per_s is not None:
@@ -189,11 +194,19 @@ class _Case:
     """A scenario and a time limit, with the device figures at their mean or at an end of their ranges."""
 
     def __init__(self, one: Scenario, within_s: float, percentile: float | None) -> None:
-        self.one, self.within_s, self.percentile = one, within_s, percentile
+        self.one, self.within_s = one, within_s
         self.ready = one.unloaded()[0]
+        failed = one.exchange.failed
+        self.too_many_fail = failed > max_failed_share(percentile)
+        # Of the handshakes that complete, this percentage is `percentile` of all.
+        self.percentile = None if percentile is None else percentile / (1.0 - failed)
 
-    def unloaded_s(self) -> Range:
-        """The time without a queue that is compared with the limit: the mean, or the percentile."""
+    def unloaded_s(self) -> Range | None:
+        """The time without a queue that is compared with the limit: the mean, or the percentile; None if the
+        handshake of this percentile fails.
+        """
+        if self.too_many_fail and self.percentile is not None:
+            return None
         ends = [self._at(end)[0] for end in ("low", "mean", "high")]
         if self.percentile is None:
             return Range(*(ready.mean for ready in ends))
@@ -206,6 +219,8 @@ class _Case:
 
     def rate(self, end: str, workers: int) -> float | None:
         """The highest rate; None if no server cost is known."""
+        if self.too_many_fail:
+            return 0.0
         unloaded, service = self._at(end)
         found = highest_rate_per_s(self.within_s, unloaded, service, workers, self.percentile)
         return found if math.isfinite(found) else None
@@ -216,6 +231,8 @@ class _Case:
         The number grows with the rate, so each search starts at the result for the next lower rate, and a
         galloping search skips the rates for which the same number is sufficient.
         """
+        if self.too_many_fail:
+            return [None] * len(rates_per_s)
         unloaded, service = self._at(end)
 
         def is_sufficient(rate_per_s: float, workers: int) -> bool:

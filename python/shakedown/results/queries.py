@@ -147,6 +147,7 @@ def predictions(table: pl.DataFrame) -> pl.DataFrame:
     """Predictions, one per row. Times are in s and energies in J; times that include the queue are null
     without a steady state. `capture` is set for captured handshakes.
 
+    `failed` is the share of handshakes that fail; times are those of the others.
     90 % of handshakes are between `ready_low_s` and `ready_high_s`; `ready_p99_s` and similar columns are
     percentiles; `basis` is the basis of the time, `missing` the number of operations without a cost figure,
     `workers_needed` the number of workers that meet the experiment's `within`. Figures of `BOUNDED`
@@ -162,7 +163,7 @@ def predictions(table: pl.DataFrame) -> pl.DataFrame:
         .filter(~quantity.str.contains("extrapolated|without_cost") & (quantity != "predicted.missing"))
     )
     names: Names = {
-        **columns("predicted", ("transmission",)),
+        **columns("predicted", ("transmission", "failed")),
         **columns("predicted", ("ready", "done"), ("low", "high")),
         **columns("predicted", (*BOUNDED, "unused-key-share"), (None, "low", "high")),
         **columns("predicted", ("ready", "done"), ("mean", "p50", "p95", "p99")),

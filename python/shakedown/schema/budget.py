@@ -16,7 +16,8 @@ class Budget(Object, frozen=True, kw_only=True):
 
     Bytes, instructions, memory (peak) and times (median) are measured on this machine; `ready_s` (mean),
     `energy_j` and `capacity_per_s` are predicted for `device`, `bearer`, `server_device`. `capacity_per_s` is
-    a lower limit, for handshakes that are ready `within_s`; all others are upper limits.
+    a lower limit, for handshakes that are ready `within_s`; all others are upper limits. If more than 1 % of
+    the handshakes fail, `ready_s` is unknown and the capacity is 0.
     """
 
     suite: Text

@@ -18,6 +18,14 @@ NEGLIGIBLE_SHARE = 0.05
 total.
 """
 
+MAX_FAILED_SHARE = 0.01
+"""Share of handshakes that may fail if a limit is for the mean time."""
+
+
+def max_failed_share(percentile: float | None) -> float:
+    """Share of handshakes that may fail if a limit is for a percentile (in per cent) or the mean (None)."""
+    return MAX_FAILED_SHARE if percentile is None else 1.0 - percentile / 100.0
+
 
 class Times(Object, frozen=True, kw_only=True):
     """A distribution of times over handshakes.
@@ -183,9 +191,11 @@ class FailedPrediction(Failed, frozen=True, kw_only=True):
 class Promise(Object, frozen=True, kw_only=True):
     """The highest rate at which the mean or the percentile of `ready` is within `within_s`.
 
+    The percentile is that of all handshakes: failed ones are not ready in time. `failed` is their share;
+    times are those of the others. For the mean, at most 1 % may fail.
     `rate_per_s` is 0 if no rate meets the limit, and null if no server cost is known. If work has no cost
-    figure, it is an upper bound. `limit_per_s` is the rate at which the queue saturates. `handshake_bytes`,
-    `unused_key_share_s` and `server_software_note` are those of a prediction.
+    figure, it is an upper bound, and `failed` a lower bound. `limit_per_s` is the rate at which the queue
+    saturates. `handshake_bytes`, `unused_key_share_s` and `server_software_note` are those of a prediction.
     """
 
     suite: Text
@@ -200,6 +210,7 @@ class Promise(Object, frozen=True, kw_only=True):
     rate_per_s: Bounds | None
     utilisation: Number | None
     limit_per_s: Bounds | None
+    failed: Number | None
     handshake_bytes: BytesEachWay
     unused_key_share_s: Bounds | None = None
     basis: Basis
@@ -239,14 +250,15 @@ class Capacity(Promise, frozen=True, kw_only=True):
 
     `workers_needed` is the number of workers for the rate of `--rate`; null if no number up to 100,000 meets
     the limit. `unloaded_s` is the mean or the percentile of `ready` without load; if it is above the limit,
-    no rate meets the limit. `ready_s` and `done_s` are the times at the found rate; null if there is none.
+    no rate meets the limit. It is null if more handshakes fail than the percentile permits. `ready_s` and
+    `done_s` are the times at the found rate; null if there is none.
     `calibration` is the measured work of a running server, if it was used instead of the modelled work.
     """
 
     ready_s: Times | None
     done_s: Times | None
     extrapolated: tuple[GuessedFigure, ...]
-    unloaded_s: Bounds
+    unloaded_s: Bounds | None
     workers_needed: Bounds | UnsetType | None = UNSET
     asked_rate_per_s: Number | UnsetType = UNSET
     calibration: Calibration | UnsetType = UNSET

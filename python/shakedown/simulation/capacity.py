@@ -18,6 +18,7 @@ from shakedown.prediction.predict import Row, each
 from shakedown.prediction.scenario import Scenario as Estimate
 from shakedown.prediction.side_cost import SideCost, known_basis
 from shakedown.schema.base import builtins, convert
+from shakedown.schema.predictions import max_failed_share
 from shakedown.schema.simulated import FailedSimulatedCapacity, Simulated, SimulatedCapacity
 from shakedown.simulation.cell_limit import CellLimit, cell_limit
 from shakedown.simulation.deployment import Site
@@ -59,9 +60,6 @@ MIN_SATURATION_SHARE, MAX_SATURATION_SHARE = 1e-3, 0.97
 """Rates below the first share of saturation count as zero; rates above the second are not tried. Halving the
 distance to saturation multiplies the events that a run needs by four.
 """
-
-MAX_FAILED_SHARE = 0.01
-"""Share of clients that may fail if the limit is for the mean."""
 
 PERCENTILES = (50.0, 90.0, 95.0, 99.0)
 
@@ -160,11 +158,12 @@ class _Search:
         found = self.at(settle(few))
         value_s, margin_s = self.limited_figure(found)
         late = value_s - EXCESS_MARGINS * margin_s > self.within_s
-        return late or sum(found.failed.values()) > EXCESS_MARGINS * self.max_failed_share * found.clients
+        return late or self.failed(found) > EXCESS_MARGINS * max_failed_share(self.percentile)
 
-    @property
-    def max_failed_share(self) -> float:
-        return MAX_FAILED_SHARE if self.percentile is None else 1.0 - self.percentile / 100.0
+    @staticmethod
+    def failed(found: Simulated) -> float:
+        """The share of clients that failed."""
+        return sum(found.failed.values()) / found.clients
 
     def within_limit(self, rate_per_s: float, precision: float = TRIED_PRECISION) -> Simulated | None:
         """The fleet at a rate, if its whole interval is within the limit; None if it may exceed it."""
@@ -183,8 +182,8 @@ class _Search:
             ):
                 break
             precision = CLOSE_PRECISION
-        failed = sum(found.failed.values()) / found.clients
-        is_within = known and value_s + margin_s <= self.within_s and failed <= self.max_failed_share
+        is_within = known and value_s + margin_s <= self.within_s
+        is_within = is_within and self.failed(found) <= max_failed_share(self.percentile)
         return found if is_within else None
 
     @staticmethod
@@ -271,6 +270,7 @@ class _Search:
             "ready_s": None if found is None else builtins(found.ready_s),
             "done_s": None if found is None else builtins(found.done_s),
             "limit_per_s": limit(one, self.workers, *self.after),
+            "failed": None if found is None else self.failed(found),
             "modelled_rate_per_s": self.modelled,
             "clients": 0 if found is None else found.clients,
             "precision": None if found is None else builtins(found.precision),

@@ -42,7 +42,7 @@ _ENDS = {"estimate": None, "lower": "low", "upper": "high"}
 _WIDE: dict[tuple[str, str | None], tuple[str, str | None]] = {
     (column(f"predicted.{name}"), place): (f"predicted.{name}", _ENDS.get(place or "", place))
     for names, places in (
-        (("transmission",), (None,)),
+        (("transmission", "failed"), (None,)),
         (BOUNDED, ("estimate", "lower", "upper")),
         (("ready", "done"), ("mean", "p50", "p95", "p99", "lower", "upper")),
     )

@@ -43,6 +43,7 @@ from shakedown.reporting.figures import (
     whole,
 )
 from shakedown.schema.base import builtins, convert
+from shakedown.schema.predictions import max_failed_share
 from shakedown.schema.simulated import Records
 
 
@@ -134,13 +135,20 @@ def _load(row: Row) -> str:
 
 def _failed(row: Row) -> str:
     """The share of handshakes that fail; a lower bound if work without a figure could add to them."""
-    missing, part = row.get("ready_missing"), row["failed"]
-    return bounded(lambda found: share(found, 1), None if missing else part, part, None)
+    missing = any(row.get(f"{one}_missing") for one in ("ready", "client", "server", "rate"))
+    part = row["failed"]
+    return (
+        NOTHING
+        if part is None
+        else bounded(lambda found: share(found, 1), None if missing else part, part, None)
+    )
 
 
 def _charge(row: Row) -> str:
     return marked_figure(row, "handshakes_per_charge", figure(row, "handshakes_per_charge", rough))
 
+
+FAILED = Column(key="failed", name="failed", unit="1", rank=DATA, meaning="share of handshakes", text=_failed)
 
 PREDICTIONS = (
     label("suite", "suite", path=True, text=lambda row: row["label"]),
@@ -184,7 +192,7 @@ PREDICTIONS = (
     label("model", "model", rank=DATA),
     label("server_software", "server software", rank=DATA),
     label("carrier", "carrier", rank=DATA),
-    Column(key="failed", name="failed", unit="1", rank=DATA, meaning="share of handshakes", text=_failed),
+    FAILED,
 )  # fmt: skip
 
 
@@ -225,12 +233,7 @@ def saved_prediction(row: Row) -> dict[str, Any]:
 
 def notes(rows: Sequence[Row], shown: Set[str]) -> Iterator[str]:
     """What is missing and what is assumed in the printed columns."""
-    plain = list(map(flat, rows))
-    failing = grouped(
-        (_failed(row), name) for name, row in zip(subjects(rows), plain, strict=True) if row["failed"]
-    )
-    for part, names in failing.items():
-        yield f"{some(names)}: failed handshakes: {part}; times are those of the others"
+    yield from failing(rows)
     yield from dict.fromkeys(
         f"model {row['model']} ignores the bearer's {settings}: only energies include it"
         for row in rows
@@ -259,6 +262,15 @@ def notes(rows: Sequence[Row], shown: Set[str]) -> Iterator[str]:
             f"wake and tail add {energy_text(flat(row), 'wake_tail_j')} {row['energy_terms']}" for row in rows
         )
     yield from _other_builds(rows)
+
+
+def failing(rows: Sequence[Row]) -> Iterator[str]:
+    """A line for each share of handshakes that fail."""
+    found = grouped(
+        (_failed(flat(row)), name) for name, row in zip(subjects(rows), rows, strict=True) if row["failed"]
+    )
+    for part, names in found.items():
+        yield f"{some(names)}: failed handshakes: {part}; times are those of the others"
 
 
 def _other_builds(rows: Sequence[Row]) -> Iterator[str]:
@@ -386,6 +398,7 @@ CAPACITIES = (
     Column(key="percentile", name="percentile", rank=DATA,
            show=lambda value: NOTHING if value is None else f"{value:g}"),
     Column(key="asked_rate_per_s", name="asked rate", unit="1/s", rank=DATA, show=rate),
+    FAILED,
 )  # fmt: skip
 
 
@@ -422,16 +435,21 @@ def _calibrated(found: Mapping[str, Any]) -> Iterator[str]:
 def _unreachable_because(found: Row) -> str:
     percentile = found["percentile"]
     whose = "on average" if percentile is None else f"(p{percentile:g})"
+    permitted = max_failed_share(percentile)
+    if (found["failed"] or 0.0) > permitted:
+        tried = " even at the lowest rate tried" if "seed" in found else ""
+        return f"{_failed(found)} fail{tried}; the limit permits {100 * permitted:.4g}%"
     if "unloaded_s" in found:
         return f"ready after {figure(found, 'unloaded_s')} {whose} even without any load"
     ready_s = found.get("ready_mean_s" if percentile is None else f"ready_p{percentile:g}_s")
     if ready_s is None or ready_s <= found["within_s"]:
-        return "too many clients fail even at the lowest rate tried"
+        return "its figures are not precise enough even at the lowest rate tried"
     return f"ready after {time(ready_s)} {whose} even at the lowest rate tried"
 
 
 def _capacity_notes(rows: Sequence[Row]) -> Iterator[str]:
-    """The reasons why no rate meets the limit, and the work without a figure."""
+    """The handshakes that fail, the reasons why no rate meets the limit, and the work without a figure."""
+    yield from failing(rows)
     for name, row in zip(subjects(rows), rows, strict=True):
         found = flat(row)
         if unreachable(found):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -210,7 +211,11 @@ def _figures(rows: Sequence[Row]) -> Table:
     bases = ("basis", *(f"{name.replace('-', '_')}_basis" for name in queries.MARKED))
     caption += f" {legend(row[key] for row in rows for key in bases)}."
     shown = [saved_prediction(row) for row in rows]
-    return html_table(PREDICTIONS, shown, caption.replace(" .", ""), "modelled", MAX_ROWS, WIDE)
+    columns = PREDICTIONS
+    if any(row["failed"] for row in rows):
+        caption += " Times are those of the handshakes that do not fail."
+        columns = tuple(replace(one, rank=WIDE) if one.key == "failed" else one for one in columns)
+    return html_table(columns, shown, caption.replace(" .", ""), "modelled", MAX_ROWS, WIDE)
 
 
 def _workers(view: pl.DataFrame, rates: Sequence[float]) -> Table:
@@ -288,7 +293,7 @@ def _flat(view: pl.DataFrame) -> pl.DataFrame:
     """Predictions in the columns of the CSV."""
     keys = (
         "label", "device", "server_device", "bearer", "rate_per_s", "workers", "model", "capture",
-        "connection", "basis", "missing", "client_s", "client_low_s", "client_high_s", "server_s",
+        "connection", "basis", "missing", "failed", "client_s", "client_low_s", "client_high_s", "server_s",
         "server_low_s", "server_high_s", "transmission_s", "queue_s",
         *(f"{end}_{name}_s" for end in ("ready", "done") for name in ("low", "high")),
         *(f"{end}_{name}_s" for end in ("ready", "done") for name in ("mean", "p50", "p95", "p99")),

@@ -9,7 +9,7 @@ import polars as pl
 
 from shakedown.reporting.columns import ALWAYS, Column, Row, Selection, label
 from shakedown.reporting.columns.flat import energy_text, marked_figure
-from shakedown.reporting.columns.modelled import saved_prediction
+from shakedown.reporting.columns.modelled import failing, saved_prediction
 from shakedown.reporting.columns.notes import key_shares, no_energies, not_estimated
 from shakedown.reporting.figures import NOTHING, bounded, marked, number, rounded_down, share
 from shakedown.reporting.terminal.listing import layout, listing
@@ -36,6 +36,7 @@ def predicted_tables(results: Results, width: int) -> Iterator[str]:
             lowest = rows["rate_per_s"].min()
             quiet = rows.filter(pl.col("rate_per_s") == lowest).to_dicts()
             yield from _times(quiet, "modelled from captured handshakes" if captured else "modelled", width)
+            yield from failing(list(map(saved_prediction, quiet)))
             yield from key_shares(quiet)
             if not captured:
                 yield from _loads(rows, width)
