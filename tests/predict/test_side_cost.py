@@ -114,6 +114,37 @@ def test_symmetric_work_is_estimated_by_call_and_kib():
     assert side_cost(parse_trace(trace, "x"), "client", device).total.mean == pytest.approx(26e-6)
 
 
+@pytest.mark.parametrize(
+    "triple", [("cipher", "aes-128-cbc", ""), ("digest", "sha256", ""), ("mac", "hmac-sha256", "")]
+)
+def test_kib_of_symmetric_work_is_estimated_if_the_profile_has_the_time_of_a_call_only(triple):
+    names = ("operation", "algorithm", "parameters")
+    device = board(
+        primitive=[
+            {**dict(zip(names, triple, strict=True)), "per_call_us": 2.0},
+            {"operation": "cipher", "algorithm": "aes-256-cbc", "per_kib_us": 100.0},
+            {"operation": "digest", "algorithm": "sha512", "per_kib_us": 100.0},
+        ],
+        overhead={"per_handshake_us": 0.0},
+        implementation={"symmetric": "c"},
+    )
+    trace = handmade.entry("tls1.2/psk", [("client", "Finished", 1, 50)], [("client", 0, *triple)])
+
+    def cost(size_bytes):
+        trace["operations"][0] |= {"count": 3, "bytes": size_bytes}
+        return side_cost(parse_trace(trace, "x"), "client", device)
+
+    assert cost(0).total.mean == pytest.approx(6e-6)
+    assert cost(0).basis == "own"
+    long = cost(1_048_576)
+    assert long.parts["board: own"].mean == pytest.approx(6e-6)
+    assert 20e-6 * 1024 < long.total.mean < 2e-3 * 1024
+    assert long.basis != "own"
+    (row,) = long.figures
+    assert (row["operation"], row["algorithm"]) == triple[:2]
+    assert not long.without_cost
+
+
 def test_key_derivation_with_a_digest_without_a_time_per_kib_is_assumed():
     """The profile has the digest's time of a call only."""
     device = board(

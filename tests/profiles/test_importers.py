@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from shakedown.errors import InputError
 from shakedown.profiles import load_device
 from shakedown.profiles.importers import import_benchmark, save_import
+from shakedown.profiles.importers.joined import joined
+from shakedown.profiles.importers.measured import fit_symmetric
 
 OPENSSL = """\
 +H:16:64:256:1024:8192:16384
@@ -214,6 +216,28 @@ def test_shakedown_measurements_are_imported():
         "per_call_us": pytest.approx(1.0),
         "per_kib_us": pytest.approx(1.0),
     }
+
+
+@pytest.mark.parametrize(
+    ("rows", "found"),
+    [
+        ([(2, 64, 0.2), (4, 128, 0.4)], {"per_call_us": pytest.approx(0.1)}),  # sizes of a call are equal
+        ([(1, 64, 0.3), (1, 2048, 0.2)], {"per_call_us": pytest.approx(0.23, rel=0.1)}),  # longer is faster
+        ([(1, 1024, 1.0), (1, 2048, 4.0)], {"per_kib_us": pytest.approx(1.2, rel=0.1)}),
+        (
+            [(1, 1024, 2.0), (1, 2048, 3.0)],
+            {"per_call_us": pytest.approx(1.0), "per_kib_us": pytest.approx(1.0)},
+        ),
+    ],
+)
+def test_symmetric_costs_that_measurements_do_not_determine_are_omitted(rows, found):
+    assert fit_symmetric(rows) == found
+
+
+def test_symmetric_cost_of_a_kib_is_kept_from_primitives_measured_alone():
+    triple = ("cipher", "aes-128-gcm", "")
+    alone = {triple: {"per_call_us": 0.05, "per_kib_us": 0.2}}
+    assert joined(alone, {triple: {"per_call_us": 0.08}})[triple] == {"per_call_us": 0.08, "per_kib_us": 0.2}
 
 
 def test_text_without_figures_is_refused():

@@ -130,8 +130,10 @@ class Same(Generic[Thing]):
 @lru_cache(maxsize=4096)
 def _call_figure(key: Same[Device], triple: Triple) -> Figure:
     device = key.thing
-    if triple in device.costs:
-        return own_figure(device, triple, device.costs[triple])
+    own = device.costs.get(triple)
+    # A profile may have the time of a call only, which is not that of a KiB.
+    if own is not None and (triple[0] not in SYMMETRIC_OPERATIONS or own.per_kib_s > 0.0):
+        return own_figure(device, triple, own)
     if triple[1] == "hybrid":
         return _hybrid(device, triple)
     like, left = _computed_by(device, triple)

@@ -7,6 +7,7 @@ published rate, padding and key schedule included, and its library's work per ca
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from shakedown.models.ranges import Range, exactly, within
@@ -77,29 +78,44 @@ def symmetric_parts(
 
     `own` is the device's own cost, `slower` the factor by which it is higher in this handshake.
     """
+    kind = operation.triple[0]
     if own is not None and own.mean_s > 0.0:
         time_s = slower * own.time_s(operation.count, operation.size_bytes)
-        return [Part(f"{device.name}: own", within(time_s, device.spread), "own", "")]
-    kind, algorithm, _ = operation.triple
-    digests = digests_of(algorithm)
-    parts: list[Part] = []
-    if digests:
-        for digest in digests:
-            parts.append(_blocks(device, work, digest, hashed_kib(operation, digest)))
-    elif kind == "cipher":
-        figure = call_figure(device, operation.triple)
-        if figure.time is None:
-            return figure
-        kib = (operation.size_bytes + _TAG_BYTES * operation.count) / 1024.0
-        time = figure.time.times(kib)
-        parts.append(Part(figure.cause, time, figure.basis, figure.method, _wide(figure)))
-    else:
-        return Figure(None, basis="unknown", method="no rule says what it is made of", cause=algorithm)
+        call = Part(f"{device.name}: own", within(time_s, device.spread), "own", "")
+        if own.per_kib_s > 0.0 or kind == "prf":
+            return [call]
+        kib = operation.size_bytes / 1024.0
+        data = _data_parts(device, work, operation, lambda digest: kib, kib)
+        return [call, *data] if isinstance(data, list) else data
+    kib = (operation.size_bytes + _TAG_BYTES * operation.count) / 1024.0
+    parts = _data_parts(device, work, operation, lambda digest: hashed_kib(operation, digest), kib)
+    if not isinstance(parts, list):
+        return parts
     per_call_s = reference().calls.get(kind, 0.0)
     if operation.count:
         time = work.stack.of(per_call_s * operation.count)
         parts.append(Part(work.cause, time, "assumed", f"{kind} per call: {work.stack.method}"))
     return parts
+
+
+def _data_parts(
+    device: Device,
+    work: StackWork,
+    operation: Operation,
+    hashed: Callable[[str], float],
+    encrypted_kib: float,
+) -> list[Part] | Figure:
+    """The parts for the data, of which each digest compresses `hashed` KiB; or an unknown figure."""
+    kind, algorithm, _ = operation.triple
+    if digests := digests_of(algorithm):
+        return [_blocks(device, work, digest, hashed(digest)) for digest in digests]
+    if kind != "cipher":
+        return Figure(None, basis="unknown", method="no rule says what it is made of", cause=algorithm)
+    figure = call_figure(device, operation.triple)
+    if figure.time is None:
+        return figure
+    time = figure.time.times(encrypted_kib)
+    return [Part(figure.cause, time, figure.basis, figure.method, _wide(figure))]
 
 
 def _wide(figure: Figure) -> float:
@@ -114,8 +130,7 @@ def _blocks(device: Device, work: StackWork, digest: str, kib: float) -> Part:
     if kib <= 0.0:
         return Part(f"{device.name}: own", exactly(0.0), "own", "")
     figure = call_figure(device, ("digest", digest, ""))
-    # A profile may have the time of a call only.
-    if figure.time is None or not figure.time.mean or _wide(figure):
+    if figure.time is None or _wide(figure):
         time = work.software.of(reference().software_s_per_kib).times(kib)
         return Part(work.cause, time.widened(BLOCK_SPREAD), "assumed", f"{digest}: {work.software.method}")
     time = figure.time.times(kib)

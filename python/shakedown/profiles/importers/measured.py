@@ -157,7 +157,9 @@ def _operations(entry: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def fit_symmetric(rows: Sequence[tuple[float, float, float]]) -> dict[str, float]:
-    """Least squares of time = calls · a + KiB · b, neither below zero, each row weighted by its time."""
+    """Least squares of time = calls · a + KiB · b, each row weighted by its time. A cost that the rows do not
+    determine, or that would be below zero, is omitted.
+    """
     weights = [1.0 / max(time, 0.05) ** 2 for _, _, time in rows]
     weighted = [(w, calls, size / 1024.0, time) for w, (calls, size, time) in zip(weights, rows, strict=True)]
     cc = sum(w * calls * calls for w, calls, _, _ in weighted)
@@ -172,7 +174,7 @@ def fit_symmetric(rows: Sequence[tuple[float, float, float]]) -> dict[str, float
         per_call, per_kib = ct / cc, 0.0
     elif per_call < 0.0 and kk > 0.0:
         per_call, per_kib = 0.0, kt / kk
-    return {"per_call_us": max(per_call, 0.0), "per_kib_us": max(per_kib, 0.0)}
+    return {key: us for key, us in (("per_call_us", per_call), ("per_kib_us", per_kib)) if us > 0.0}
 
 
 _Kind = tuple[str, str, str, str]

@@ -118,5 +118,6 @@ def _openssl_symmetric(found: Primitives, fields: list[str], sizes: list[int]) -
     else:
         return
     per_kib_us = 1024e6 / rates[-1]
-    per_call_us = max(0.0, sizes[0] * 1e6 / rates[0] - per_kib_us * sizes[0] / 1024)
-    found[operation, name, ""] = {"per_call_us": per_call_us, "per_kib_us": per_kib_us}
+    per_call_us = sizes[0] * 1e6 / rates[0] - per_kib_us * sizes[0] / 1024
+    call = {"per_call_us": per_call_us} if per_call_us > 0.0 else {}
+    found[operation, name, ""] = {**call, "per_kib_us": per_kib_us}
