@@ -238,6 +238,16 @@ def test_predicted_limits_are_not_met_if_handshakes_fail(tmp_path, capsys):
     assert (capacity["verdict"], capacity["found"]) == ("exceeded", 0.0)
 
 
+def test_predicted_time_is_unknown_if_work_has_no_cost(tmp_path, capsys):
+    budget = tmp_path / "budget.toml"
+    suite = "tls1.3/x25519mlkem768/mldsa65/server"
+    budget.write_text(f'[[budget]]\nsuite = "{suite}"\ndevice = "palm-vii"\nready_s = 1e6\n')
+    assert exit_status(["check", str(budget), "--json"]) == 1
+    (ready,) = json.loads(capsys.readouterr().out)
+    assert (ready["verdict"], ready["found"]) == ("unknown", None)
+    assert ready["reason"].startswith("no estimate without client ")
+
+
 FAILED = CheckedLimit(
     suite=SUITE,
     stacks="openssl",

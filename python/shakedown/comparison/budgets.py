@@ -189,14 +189,18 @@ def _ready_s(one: Prediction) -> float | str:
     """The mean time until ready, or the reason why there is none for all handshakes."""
     if one.failed > MAX_FAILED_SHARE:
         return f"{one.failed:.1%} of the handshakes fail"
-    return "no handshake completes" if one.ready_s is None else one.ready_s.mean
+    if one.ready_s is None:
+        return "no handshake completes"
+    return _without(one.ready_s.missing) if one.ready_s.missing else one.ready_s.mean
 
 
 def _estimate(bounds: Bounds) -> float | str:
     """The estimate, or the reason why there is none."""
-    if bounds.estimate is None:
-        return f"no estimate without {', '.join(bounds.missing)}"
-    return bounds.estimate
+    return _without(bounds.missing) if bounds.estimate is None else bounds.estimate
+
+
+def _without(missing: Sequence[str]) -> str:
+    return f"no estimate without {', '.join(missing)}"
 
 
 def recorded(suites: Sequence[str]) -> str:
