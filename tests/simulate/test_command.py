@@ -42,6 +42,19 @@ def test_percentiles_of_too_few_clients_are_omitted_with_a_note(shakedown):
     assert "too few" not in shakedown(*storm, "--columns", "suite,p95").stdout
 
 
+def test_lower_bounds_of_percentiles_are_in_order(shakedown):
+    """Two replications leave wide intervals, whose lower ends are below the minimum."""
+    options = ("--bearer", "5g", "--device", "palm-vii", "--clients", "20", "--arrivals", "storm:1s")
+    (row,) = printed(shakedown("simulate", SUITE, *options, "--replications", "2", "--json"))
+    for name in ("ready_s", "done_s"):
+        found = row[name]
+        assert found["missing"]
+        assert found["min"] > 0.0
+        assert found["p50_margin"] > 0.0
+        assert found["min"] <= found["mean"] <= found["max"]
+        assert found["min"] <= found["p50"] <= found["p90"] <= found["p95"] <= found["max"]
+
+
 def test_equal_seeds_give_equal_bytes_and_others_differ(shakedown):
     storm = ("--bearer", "nb-iot", "--arrivals", "storm:5s", "--clients", "300")
     command = ("simulate", SUITE, *storm, "--json")

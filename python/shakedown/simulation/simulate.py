@@ -425,11 +425,13 @@ def spread(
     row = {name: found[name] if known or name == "n" else None for name in _SPREAD}
     margin = found["mean_margin"] if known else None
     if missing:
-        # Lower bounds are the lower ends of the intervals.
+        # Lower bounds are the lower ends of the intervals, and those of smaller statistics.
         margins = {"mean": margin, **{name: row[f"{name}_margin"] for name in ("p50", "p90", "p95", "p99")}}
+        least = row["min"] or 0.0
         for name, off in margins.items():
             value = row[name]
-            row[name] = None if value is None else max(0.0, value - (off or 0.0))
+            row[name] = None if value is None else max(least, value - (off or 0.0))
+            least = row[name] if row[name] and name != "mean" else least
     return {**row, "margin": margin, "basis": basis, "missing": list(missing)}
 
 
