@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shakedown.errors import InputError
-from shakedown.prediction.network import Exchange, exchange, replayed
+from shakedown.models.distribution import Distribution
+from shakedown.prediction.network import Exchange, exchange, replayed, replays
+from shakedown.prediction.scenario import scenario
 from shakedown.prediction.spec import DTLS, WTLS, Timers, datagram_spec, message_spec, stream_spec, work_spec
 from shakedown.profiles import bearer_names, load_bearer
 from shakedown.schema.base import builtins
@@ -261,7 +264,7 @@ def test_worse_network_is_never_faster(network, sizes, datagrams, factor):
         try:
             return times(tls13(*sizes), path(up / slower, down / slower, one_way_s, loss=lost), timers)
         except InputError as error:
-            if "no handshake completes" not in str(error):
+            if not re.search("(no handshake|replayed handshakes) completes?,", str(error)):
                 raise
             return None
 
@@ -286,6 +289,35 @@ def test_more_bytes_never_arrive_sooner(network, size, more):
     link = path(up, down, tau, loss=loss)
     few, many = (times(tls13(90.0, total, 100.0), link).ready.mean for total in (size, size + more))
     assert few <= many * (1.0 + (CHANCE if loss else 1e-9))
+
+
+@pytest.mark.parametrize("loss", [0.5, 0.7, 0.75])
+def test_no_quantile_of_done_is_below_that_of_ready_if_handshakes_fail(loss):
+    found = times(tls13(*[1400.0] * 10), path(1e6, 1e6, 0.05, loss=loss))
+    assert found.failed > 0.0
+    assert found.done.mean >= found.ready.mean
+    for share in np.linspace(0.001, 1.0, 500):
+        assert found.done.quantile(share) >= found.ready.quantile(share) * (1.0 - 1e-12)
+
+
+def test_larger_quantiles_of_two_times_are_combined():
+    one = Distribution.of_samples([1.0, 2.0, 10.0])
+    other = Distribution.of_samples([3.0, 4.0])
+    both = one.at_least(other)
+    assert both.values_s.tolist() == pytest.approx([3.0, 4.0, 10.0])
+    assert both.weights.tolist() == pytest.approx([1 / 2, 1 / 6, 1 / 3])
+    assert both.at_least(other) is both
+
+
+def test_figures_of_too_few_completed_handshakes_are_refused():
+    """Of tens of thousands of replayed handshakes, both sides complete one or two."""
+    found = scenario("tls1.3/x25519mlkem768/mldsa65/mutual", bearer="dsl:loss=80%")
+    with pytest.raises(InputError, match=r"only \d of [\d,]+ replayed handshakes complete, .* accepted: "):
+        _ = found.exchange
+    with replays(coarse=True):
+        # First answers are shown until the full ones are computed.
+        found = scenario("tls1.3/x25519mlkem768/mldsa65/mutual", bearer="dsl:loss=75%")
+        assert found.exchange.completed < 30
 
 
 def test_path_that_loses_everything_is_refused():

@@ -151,6 +151,19 @@ class Distribution:
         cells = np.searchsorted(_CUTS, middles, side="right")
         return _together(cells, self.values_s, self.weights)
 
+    def at_least(self, other: Distribution) -> Distribution:
+        """This time if no quantile is below that of another; else the larger quantile at each probability."""
+        shares = distinct(np.concatenate([self._cumulative, other._cumulative]))
+        mine, theirs = (
+            one.values_s[
+                np.searchsorted(one._cumulative, shares * (1.0 - 1e-12)).clip(max=len(one.values_s) - 1)
+            ]
+            for one in (self, other)
+        )
+        if np.all(mine >= theirs):
+            return self
+        return _merged(np.maximum(mine, theirs), np.diff(shares, prepend=0.0))
+
     def shifted(self, by_s: float) -> Distribution:
         return self if by_s == 0.0 else Distribution(self.values_s + by_s, self.weights)
 

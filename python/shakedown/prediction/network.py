@@ -5,6 +5,7 @@ datagrams that `simulate` runs.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -26,6 +27,9 @@ SEED = 1
 
 MAX_REPLAYS = 32
 """Limit of cached replays. The table, the chart and other rates use the same replay."""
+
+MIN_COMPLETED = 30
+"""Minimum number of replayed handshakes that complete."""
 
 
 _coarse = ContextVar("coarse", default=False)
@@ -50,10 +54,13 @@ class Exchange:
 
     Attributes:
         ready: until the client may send application data, the connection included.
-        done: until both sides have finished.
+        done: until both sides have finished. If a client is ready and the server gives up, only ``ready``
+            includes the handshake; no quantile of ``done`` is below that of ``ready``.
         failed: probability that a side gives up; the times exclude these handshakes.
         link_bytes: mean bytes on the link, including headers, acknowledgements and retransmissions.
         setup_s: mean time of the radio's set-up; 0 if it was connected.
+        handshakes: number of replayed handshakes; 1 if nothing varies.
+        completed: how many of them both sides complete, estimated; infinite if none fails.
         p99_interval_s: 95 % confidence interval of the 99th percentile of ``ready``, in seconds; both ends
             are equal if nothing varies.
     """
@@ -64,6 +71,8 @@ class Exchange:
     link_bytes: LinkBytes
     p99_interval_s: tuple[float, float]
     setup_s: float
+    handshakes: int
+    completed: float
 
 
 def exchange(
@@ -72,8 +81,8 @@ def exchange(
     """Replay a handshake (a spec of `prediction.spec`) over a bearer.
 
     ``changes`` replace keys of the bearer's spec. With ``from_idle`` the radio is set up first, if the bearer
-    states how long this takes. Raises `InputError` if the handshake
-    cannot be replayed, or if no handshake completes.
+    states how long this takes. Raises `InputError` if the handshake cannot be replayed, or if fewer than
+    `MIN_COMPLETED` complete.
     """
     link = bearer_spec(bearer, from_idle=from_idle) | changes
     return replayed({"handshake": handshake, "bearer": link, "tcp": tcp_spec(bearer)}, bearer.name)
@@ -85,12 +94,18 @@ def replayed(spec: Mapping[str, Any], bearer: str) -> Exchange:
         found = _replayed(json.dumps({"seed": SEED, "coarse": _coarse.get(), **spec}))
     except InputError as error:
         raise InputError(f"bearer {bearer!r}: {error}") from None
-    if found is None:
+    # First answers are of few handshakes.
+    if found is None or (found.completed < MIN_COMPLETED and not _coarse.get()):
         stream = spec["handshake"]["transport"] == "stream"
         instead = "a suite over datagrams, a faster bearer" if stream else "a faster bearer"
+        handshakes = (
+            "no handshake completes, its packets"
+            if found is None
+            else f"only {found.completed:.0f} of {found.handshakes:,} replayed handshakes complete, packets"
+        )
         raise InputError(
-            f"bearer {bearer!r}: no handshake completes, its packets are lost or later than the "
-            f"transport's timers; accepted: {instead}, or less loss"
+            f"bearer {bearer!r}: {handshakes} are lost or later than the transport's timers; "
+            f"accepted: {instead}, or less loss"
         )
     return found
 
@@ -106,6 +121,16 @@ def _replayed(spec: str) -> Exchange | None:
         for name in ("ready", "done")
     )
     low_s, high_s = found["p99_interval_s"]
+    # The least weight is mostly that of one handshake, of as many as are ready or done.
+    done_if_ready = min(1.0, float(ready.weights.min() / done.weights.min()))
+    share = (1.0 - found["failed"]) * done_if_ready
     return Exchange(
-        ready, done, found["failed"], LinkBytes(*found["link_bytes"]), (low_s, high_s), found["setup_s"]
+        ready,
+        done.at_least(ready),
+        found["failed"],
+        LinkBytes(*found["link_bytes"]),
+        (low_s, high_s),
+        found["setup_s"],
+        found["handshakes"],
+        found["handshakes"] * share if found["failed"] else math.inf,
     )
