@@ -300,6 +300,11 @@ def test_no_quantile_of_done_is_below_that_of_ready_if_handshakes_fail(loss):
         assert found.done.quantile(share) >= found.ready.quantile(share) * (1.0 - 1e-12)
 
 
+def test_all_percentiles_of_a_path_without_chance_are_known():
+    found = times(tls13(90), path(1e6, 1e6, 0.1))
+    assert (found.handshakes, found.highest_percentile) == (1, 100.0)
+
+
 def test_larger_quantiles_of_two_times_are_combined():
     one = Distribution.of_samples([1.0, 2.0, 10.0])
     other = Distribution.of_samples([3.0, 4.0])

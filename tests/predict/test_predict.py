@@ -289,6 +289,21 @@ def test_no_rate_keeps_a_mean_if_more_than_one_percent_of_handshakes_fail(librar
     assert bad["unloaded_s"]["estimate"] < 1e5
 
 
+def test_percentiles_that_too_few_replayed_handshakes_exceed_are_refused(library):
+    found = scenario(PSK, "phone", "server", "lte:loss=1%", traces=library)
+    replayed = found.exchange
+    assert 99.0 < replayed.highest_percentile < 99.99
+    options = {"within_s": 60.0, "bearer": "lte:loss=1%", "costs": Costs(library)}
+    (row,) = capacity_rows([PSK], percentile=replayed.highest_percentile - 1e-3, **options)
+    assert row["rate_per_s"]["estimate"] > 0.0
+    with pytest.raises(
+        InputError, match=r"percentile is 99\.9999999, .*'lte:loss=1%'.*; accepted there: up to 99"
+    ):
+        capacity_rows([PSK], percentile=99.9999999, **options)
+    with pytest.raises(InputError, match=r"percentile is 99\.9999999, "):
+        workers_needed(found, 60.0, 99.9999999, [1.0])
+
+
 def test_capacity_grows_with_workers_and_time_and_falls_with_percentile(library):
     def rate(**options):
         given = grouped(library, server_device="wap-gateway-p4", bearer="ethernet", **options)

@@ -79,6 +79,7 @@ def capacity_rows(
                 took = known.server_s
                 measured = found.server.measured(Range(took.lower, took.estimate, took.upper))
                 found = replace(found, server=measured)
+            check_percentile(found, percentile)
             row = capacity_row(found, within_s, percentile, workers, rate_per_s)
             return row if known is None else row | {"calibration": builtins(known)}
 
@@ -105,6 +106,19 @@ def _by_suite(calibrations: Sequence[Calibration]) -> dict[str, Calibration]:
             )
         found[one.suite] = one
     return found
+
+
+def check_percentile(one: Scenario, percentile: float | None) -> None:
+    """Raise `InputError` for a percentile that the replayed handshakes do not determine."""
+    replayed = one.exchange
+    if percentile is None or replayed.failed > max_failed_share(percentile):
+        return
+    if percentile > replayed.highest_percentile:
+        highest = math.floor(1e3 * replayed.highest_percentile) / 1e3
+        raise InputError(
+            f"percentile is {percentile:.12g}, but handshakes over {one.bearer.name!r} are replayed only "
+            f"{replayed.handshakes:,} times; accepted there: up to {highest:g}"
+        )
 
 
 def capacity_row(
@@ -182,8 +196,9 @@ def workers_needed(
     one: Scenario, within_s: float, percentile: float | None, rates_per_s: Sequence[float]
 ) -> list[Workers]:
     """The smallest numbers of workers that keep the limit at each rate; None if no number does, and for the
-    high end if part of the work has no figure.
+    high end if part of the work has no figure. Raises `InputError` as `check_percentile`.
     """
+    check_percentile(one, percentile)
     case = _Case(one, within_s, percentile)
     mean, low = (case.workers(end, rates_per_s) for end in ("mean", "low"))
     high = [None] * len(rates_per_s) if one.missing else case.workers("high", rates_per_s)

@@ -31,6 +31,9 @@ MAX_REPLAYS = 32
 MIN_COMPLETED = 30
 """Minimum number of replayed handshakes that complete."""
 
+MIN_BEYOND = 5
+"""Minimum number of replayed handshakes beyond a percentile."""
+
 
 _coarse = ContextVar("coarse", default=False)
 
@@ -73,6 +76,18 @@ class Exchange:
     setup_s: float
     handshakes: int
     completed: float
+
+    @property
+    def highest_percentile(self) -> float:
+        """The highest percentile of ``ready``, over all handshakes, that at least 5 replayed ones exceed."""
+        if self.handshakes == 1:
+            return 100.0
+        # Each value is that of one handshake or more.
+        below = (
+            0.0 if len(self.ready.weights) <= MIN_BEYOND else float(self.ready.weights[:-MIN_BEYOND].sum())
+        )
+        ready = 1.0 - self.failed
+        return 100.0 * max(ready * below, ready - MIN_BEYOND / self.handshakes)
 
 
 def exchange(

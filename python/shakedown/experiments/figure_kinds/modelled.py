@@ -125,10 +125,11 @@ def _modelled(scenario: Scenario, trace: Trace, fragment_bytes: int | None) -> M
     try:
         estimate = recorded_on(scenario, recorded(trace), fragment_bytes)
         rows = tuple(predict.rows(estimate, "default", scenario.load.rates_per_s, scenario.load.workers))
+        workers = _workers(estimate, scenario.load)
     except InputError as error:
         return Modelled(trace, name, scenario.connection, without_cost=with_options(str(error), ()))
     queue = queue_of(estimate, scenario.load.workers) if scenario.capture is None else None
-    return Modelled(trace, name, scenario.connection, rows, _workers(estimate, scenario.load), queue)
+    return Modelled(trace, name, scenario.connection, rows, workers, queue)
 
 
 def _workers(estimate: Estimate, load: Load) -> tuple[tuple[int | None, int | None, int | None], ...]:
