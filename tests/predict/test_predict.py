@@ -304,6 +304,23 @@ def test_percentiles_that_too_few_replayed_handshakes_exceed_are_refused(library
         workers_needed(found, 60.0, 99.9999999, [1.0])
 
 
+@pytest.mark.parametrize("within_s", [0.0, -1.0, math.nan, math.inf, 1.1e7, 1e12])
+def test_time_limits_that_are_not_above_0_or_beyond_ten_million_seconds_are_refused(library, within_s):
+    with pytest.raises(InputError, match="; accepted: a time above 0 s, 10,000,000 s at most"):
+        capacity_rows([PSK], within_s=within_s, costs=Costs(library))
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+@pytest.mark.parametrize("percentile", [None, 50.0, 99.0])
+def test_the_longest_time_limit_has_percentiles_in_order(library, percentile, workers):
+    server = ServerModel(workers=workers)
+    (row,) = capacity_rows([RSA], within_s=1e7, percentile=percentile, server=server, costs=Costs(library))
+    ready = row["ready_s"]
+    assert 0.0 < ready["p50"] < ready["mean"] < ready["p95"] < ready["p99"]
+    assert ready["mean"] <= 1e7 * (1.0 + 1e-6)
+    assert row["utilisation"] < 1.0
+
+
 def test_capacity_grows_with_workers_and_time_and_falls_with_percentile(library):
     def rate(**options):
         given = grouped(library, server_device="wap-gateway-p4", bearer="ethernet", **options)

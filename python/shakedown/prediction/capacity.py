@@ -26,6 +26,9 @@ from shakedown.schema.arguments import checked
 from shakedown.schema.base import Basis, builtins, convert
 from shakedown.schema.predictions import Calibration, max_failed_share
 
+MAX_WITHIN_S = 1e7
+"""Maximum of the time limit: near saturation, waits depend on the last digits of the utilisation."""
+
 
 @checked
 def capacity_rows(
@@ -58,8 +61,7 @@ def capacity_rows(
     Raises:
         InputError: for invalid arguments.
     """
-    if not (math.isfinite(within_s) and within_s > 0.0):
-        raise InputError(f"within is {within_s}; accepted: a time above 0")
+    check_within(within_s)
     if percentile is not None and not 0.0 < percentile < 100.0:
         raise InputError(f"percentile is {percentile}; accepted: above 0 and below 100")
     if rate_per_s is not None and not (math.isfinite(rate_per_s) and rate_per_s > 0.0):
@@ -106,6 +108,13 @@ def _by_suite(calibrations: Sequence[Calibration]) -> dict[str, Calibration]:
             )
         found[one.suite] = one
     return found
+
+
+def check_within(within_s: float) -> None:
+    if not 0.0 < within_s <= MAX_WITHIN_S:
+        raise InputError(
+            f"within is {within_s:.10g}; accepted: a time above 0 s, {MAX_WITHIN_S:,.0f} s at most"
+        )
 
 
 def check_percentile(one: Scenario, percentile: float | None) -> None:

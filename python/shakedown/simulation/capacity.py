@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from shakedown.errors import InputError
 from shakedown.native.scenario import Fleet
 from shakedown.prediction.bounds import simulated, upper_bound
-from shakedown.prediction.capacity import capacity_row, limit
+from shakedown.prediction.capacity import capacity_row, check_within, limit
 from shakedown.prediction.library import announce
 from shakedown.prediction.predict import Row, each
 from shakedown.prediction.scenario import Scenario as Estimate
@@ -80,8 +80,7 @@ def simulated_capacity(
     `records`, `cells` and `from_idle` are those of `Fleet`: the server's work on records counts at each rate,
     and clients share the cells. Raises `InputError`.
     """
-    if not (math.isfinite(within_s) and within_s > 0.0):
-        raise InputError(f"within is {within_s}; accepted: a time above 0")
+    check_within(within_s)
     if percentile is not None and percentile not in PERCENTILES:
         accepted = ", ".join(f"{one:g}" for one in PERCENTILES)
         raise InputError(f"percentile is {percentile!r}; accepted where it is simulated: {accepted}")
