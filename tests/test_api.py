@@ -330,6 +330,10 @@ WRONG = [
     ("compare_pair", (5, "x"), {}, "before is 5; accepted: a string"),
     ("compare_pair", ("tls1.2/psk", "tls1.2/psk"), {"blocks": 0}, "blocks is 0; accepted: 4 to 1,000"),
     ("check_budgets", ("b.toml",), {"times": "yes"}, "times is 'yes'; accepted: "),
+    *(
+        ("check_budgets", (budgets,), {}, "; accepted: a string or a path or a list of Budgets")
+        for budgets in (None, 1, b"x", {"a": 1}, [None])
+    ),
     ("measure", (5,), {}, "suites is 5; accepted: a string or a list of strings"),
     ("measure", ("tls1.2/psk", "5"), {}, "repeat is '5'; accepted: a whole number or None"),
     ("measure", ("tls1.2/psk", True), {}, "repeat is True; accepted: a whole number or None"),
@@ -345,6 +349,10 @@ WRONG = [
     ("predict", ("tls1.2/psk",), {"device": 5}, "device is 5; accepted: a string or a path"),
     ("predict", ("tls1.2/psk",), {"server": "phone"}, "server is 'phone'; accepted: a ServerModel"),
     ("predict", (["tls1.2/psk", 5],), {}, "suites is ['tls1.2/psk', 5]; accepted: a string or a list of str"),
+    ("predict", ("tls1.2/psk",), {"rate_per_s": 10**400}, "accepted: a number or a list of numbers"),
+    ("predict", ("tls1.2/psk",), {"rate_per_s": [10**5000]}, "rate_per_s is a number of thousands of digits"),
+    ("capacity", ("tls1.2/psk",), {"within_s": 10**400}, "accepted: a number"),
+    ("capacity", ("tls1.2/psk",), {"within_s": 1.0, "rate_per_s": 10**400}, "accepted: a number or None"),
     ("calibrate", (1, "tls1.2/psk"), {}, "target is 1; accepted: a string"),
     ("capacity", ("tls1.2/psk",), {"within_s": None}, "within_s is None; accepted: a number"),
     ("capacity", ("tls1.2/psk",), {"within_s": 1.0, "calibrations": "x"}, "accepted: a list of Calibrations"),
@@ -421,6 +429,11 @@ class Named:
 
     def __fspath__(self):
         return self.path
+
+
+def test_rates_may_be_any_collection():
+    assert [row.rate_per_s for row in shakedown.predict("tls1.2/psk", rate_per_s={2.0})] == [2.0]
+    assert shakedown.predict("tls1.2/psk", rate_per_s=set()) == []
 
 
 def test_numbers_and_paths_of_other_libraries_are_accepted(tmp_path):

@@ -80,7 +80,7 @@ def predict_rows(
     check_model(model, workers)
     if options.from_idle and model != "default":
         raise InputError(f"model {model} does not include the radio's set-up; accepted from idle: default")
-    rates = [float(one) for one in rate_per_s] if isinstance(rate_per_s, Sequence) else [rate_per_s]
+    rates = [rate_per_s] if isinstance(rate_per_s, int | float) else [float(one) for one in rate_per_s]
     for rate in rates:
         if not (math.isfinite(rate) and rate >= 0.0):
             raise InputError(f"rate is {rate}; accepted: handshakes per second, 0 or more")

@@ -34,6 +34,7 @@ _WORDS = {
     "Sequence[Kind]": "a list of kinds of clients",
     "Sequence[str | Path]": "a list of strings or paths",
     "Generators": "Generators",
+    "Sequence[Budget]": "a list of Budgets",
     "Sequence[Calibration]": "a list of Calibrations",
     "Mapping[str, Trace]": "traces by suite",
     "Sequence[Fleet | str]": "a list of both",
@@ -124,7 +125,10 @@ def check(name: str, value: object, annotation: str) -> None:
     if None in words or any(_is(value, one) for one in kinds):
         return
     plain = value is None or isinstance(value, str | bytes | Real | list | tuple)
-    shown = repr(value) if plain else f"a {type(value).__name__}"
+    try:
+        shown = repr(value) if plain else f"a {type(value).__name__}"
+    except ValueError:  # an integer of thousands of digits
+        shown = "a number of thousands of digits"
     raise InputError(f"{name} is {shown[:80]}; accepted: {' or '.join(filter(None, words))}")
 
 
@@ -141,6 +145,16 @@ def profile_name(name: str | Path | None) -> str | None:
     return name if name is None or isinstance(name, str) else f"{name.parent}/{name.name}"
 
 
+def _fits_float(value: object) -> bool:
+    if not isinstance(value, Real):
+        return False
+    try:
+        float(value)
+    except OverflowError:
+        return False
+    return True
+
+
 def _is(value: object, kind: str) -> bool:
     match kind:
         case "None":
@@ -150,7 +164,7 @@ def _is(value: object, kind: str) -> bool:
         case "int":
             return isinstance(value, Integral) and not isinstance(value, bool)
         case "float":
-            return isinstance(value, Real) and not isinstance(value, bool)
+            return not isinstance(value, bool) and _fits_float(value)
         case "str":
             return isinstance(value, str)
         case "Path":
