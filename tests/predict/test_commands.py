@@ -89,10 +89,20 @@ def test_capacity_prints_json_and_a_table(capsys, library_path):
         (("predict", P256, "--bearer", "gpsr"), ["unknown bearer 'gpsr'", 'did you mean "gprs"']),
         (("predict", P256, "--model", "quo"), ["unknown model", "kuo"]),
         (("predict", P256, "--server-workers", "0"), ["--server-workers"]),
+        (("predict", P256, "--server-workers", "\u0663"), ["--server-workers", "not a whole number"]),
+        (("predict", P256, "--initial-window", "\uff13"), ["initial-window", "accepted: 1 to 1,000"]),
+        (("predict", P256, "--loss", "1_0%"), ["loss is '1_0%'"]),
+        (("predict", P256, "--carrier", "eap", "--fragment", "1_000"), ["--fragment", "not a whole number"]),
         (("predict",), ["SUITE"]),
         (("capacity", P256), ["--within"]),
         (("capacity", P256, "--within", "soon"), ["--within", "not a duration"]),
         (("capacity", P256, "--within", "1s", "--percentile", "101"), ["percentile is 101"]),
+        (("capacity", P256, "--within", "1s", "--percentile", "9_9"), ["--percentile", "not a number"]),
+        (
+            ("capacity", P256, "--within", "1s", "--simulated", "--cells", "1_0"),
+            ["--cells", "not a whole num"],
+        ),
+        (("simulate", P256, "--arrivals", "storm:1s", "--seed", "\u0663"), ["--seed", "not a whole number"]),
     ],
 )
 def test_wrong_input_is_reported_in_one_line(capsys, library_path, arguments, words):

@@ -70,6 +70,7 @@ def test_arrivals_are_parsed(text, spec, rate):
         ("storm:1e9s", "at most"),
         ("diurnal:1/s,peak=25h", "0h to 24h"),
         ("diurnal:1/s,swing=2", "a share from 0 to 1"),
+        ("diurnal:1/s,swing=0.1_0", "a share from 0 to 1"),
         ("diurnal:1/s,peak=1h,peak=2h", "peak is there twice"),
         ("file:/no/such/file", "cannot be read"),
     ],
@@ -97,6 +98,20 @@ def test_file_of_times_is_read(tmp_path):
     assert list(found.at_s) == [0.0, 0.5, 0.5, 12.0]
     assert found.spec() == {"kind": "times", "at_s": array("d", [0.0, 0.5, 0.5, 12.0])}
     assert found.span_s == 12.0
+
+
+def test_first_line_of_rates_may_be_a_header(tmp_path):
+    path = tmp_path / "rates.csv"
+    path.write_text("seconds, clients per second\n0,5\n10,2.5e0\n")
+    assert parse_arrivals(f"rates:{path}").points == ((0.0, 5.0), (10.0, 2.5))
+
+
+@pytest.mark.parametrize("line", ["0,5,3", "0;50", ".0,x", "-1;2", "0,1_0", "0,\u0665", "\u0660,5", "0,inf"])
+def test_wrong_first_line_of_rates_is_not_taken_for_a_header(tmp_path, line):
+    path = tmp_path / "rates.csv"
+    path.write_text(f"{line}\n0,5\n10,5\n", encoding="utf-8")
+    with pytest.raises(InputError, match=f'line 1: "{line}"; accepted: seconds, clients per second'):
+        parse_arrivals(f"rates:{path}")
 
 
 def test_file_with_bom_and_crlf_is_read(tmp_path):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -108,15 +107,17 @@ class Whole(click.IntRange):
     """A whole number within bounds."""
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        text = str(value)
+        plain = text.isascii() and "_" not in text  # Python accepts "1_000", and digits of other scripts
         try:
-            return super().convert(cast("int", value), param, ctx)
+            return super().convert(cast("int", value if plain else ""), param, ctx)
         except click.BadParameter:
-            text = str(value)
             least, most = (None if one is None else f"{int(one):,}" for one in (self.min, self.max))
             accepted = f"{least or 'up'} to {most}"
             if most is None:
                 accepted = "digits only, such as 12" if least is None else f"{least} or more"
-            wrong = "out of range" if text.strip().lstrip("+-").isdecimal() else "not a whole number"
+            is_whole = plain and text.strip().lstrip("+-").isdecimal()
+            wrong = "out of range" if is_whole else "not a whole number"
             self.fail(f'"{text[:40]}" is {wrong}; accepted: {accepted}', param, ctx)
 
     def _describe_range(self) -> str:
@@ -125,13 +126,10 @@ class Whole(click.IntRange):
 
 
 class FiniteRange(click.FloatRange):
-    """A range of numbers that also refuses `nan`."""
+    """A range of numbers, as `NUMBER`."""
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        found = float(super().convert(cast("float", value), param, ctx))
-        if math.isnan(found):
-            self.fail(f"{found} is not in the range {self._describe_range()}.", param, ctx)
-        return found
+        return float(super().convert(NUMBER.convert(value, param, ctx), param, ctx))
 
 
 def _unix_s(text: str) -> int:
@@ -154,6 +152,7 @@ class Quantity(click.ParamType[float]):
             self.fail(str(error), param, ctx)
 
 
+NUMBER = Quantity("number", "parse_number")
 SHARE, RATE = Quantity("share", "parse_share"), Quantity("rate", "parse_rate_per_s")
 CHARGE = Quantity("charge", "parse_charge_j")
 

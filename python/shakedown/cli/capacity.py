@@ -16,7 +16,7 @@ from shakedown.cli._output import (
     rows_options,
 )
 from shakedown.cli._scenario import note_radios, scenario_options
-from shakedown.cli._types import RATE, Duration
+from shakedown.cli._types import NUMBER, RATE, Duration, Whole
 from shakedown.errors import InputError
 from shakedown.reporting.columns import Selection
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     help="Limit of the time until the client is ready: 2s, 250ms.",
 )
 @click.option(
-    "--percentile", metavar="P", type=float, help="Percentile that must meet --within.  [default: the mean]"
+    "--percentile", metavar="P", type=NUMBER, help="Percentile that must meet --within.  [default: the mean]"
 )
 @click.option("--rate", type=RATE, help="Arrival rate: print the number of workers that it needs.")
 @click.option("--simulated", is_flag=True, help="Search by simulating fleets.")
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 @click.option(
     "--cells",
     metavar="N",
-    type=int,
+    type=Whole(),
     help="With --simulated: cells that clients share.  [default: each client has its own link]",
 )
 @click.option(
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     help="Load a running server for some seconds, and use its measured work.",
 )
 @click.option("--authorized-target", metavar="HOST", help="Permit load on HOST, another machine.")
-@click.option("--seed", type=int, metavar="K", help="Random seed.  [default: 1]")
+@click.option("--seed", type=Whole(), metavar="K", help="Random seed.  [default: 1]")
 @rows_options("modelled.CAPACITIES")
 def command(
     suites: tuple[str, ...],

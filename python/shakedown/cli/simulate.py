@@ -20,7 +20,7 @@ from shakedown.cli._output import (
     rows_options,
 )
 from shakedown.cli._scenario import note_radios, scenario_options
-from shakedown.cli._types import FILE
+from shakedown.cli._types import FILE, Whole
 from shakedown.errors import InputError
 from shakedown.reporting.columns import Column, Selection
 
@@ -58,7 +58,7 @@ def _columns(given: dict[str, Any]) -> Sequence[Column]:
     help="When clients arrive: poisson:50/s, deterministic:50/s, bursts:100@2/min, storm:10s, "
     "storm:10s+backoff, diurnal:50/s,peak=20h,swing=0.8, rates:PATH, file:PATH, log:PATH.",
 )
-@click.option("--seed", type=int, metavar="K", help="Random seed.  [default: 1]")
+@click.option("--seed", type=Whole(), metavar="K", help="Random seed.  [default: 1]")
 @click.option(
     "--endpoints",
     is_flag=True,

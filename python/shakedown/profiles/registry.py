@@ -175,7 +175,7 @@ def _changed(bearer: Bearer, change: str) -> Bearer:
         return structs.replace(bearer, tcp=structs.replace(bearer.tcp, quick_ack=text == "true"))
     elif key == "super-packets" and text in SUPER_PACKETS:
         return structs.replace(bearer, super_packets=text)
-    elif key in _HOST_NUMBERS and text.isdecimal():
+    elif key in _HOST_NUMBERS and text.isascii() and text.isdecimal():
         name, least, most = _HOST_NUMBERS[key]
         if least <= int(text) <= most:
             return structs.replace(bearer, tcp=structs.replace(bearer.tcp, **{name: int(text)}))

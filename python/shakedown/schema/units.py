@@ -74,11 +74,22 @@ def parse_bytes_per_s(text: str) -> float:
     return value
 
 
+def parse_number(text: str) -> float:
+    """`12`, `-0.5`, `1e-3`. Raises `InputError`, also for `1_000` and digits of other scripts."""
+    try:
+        found = float(text) if text.isascii() and "_" not in text else math.nan
+    except ValueError:
+        found = math.nan
+    if not math.isfinite(found):
+        raise InputError(f'"{text[:40]}" is not a number; accepted: digits such as 12 or 0.5')
+    return found
+
+
 def parse_share(text: str) -> float:
     """`0.02`, `2%`: a share of one. Raises `InputError`."""
     try:
-        found = float(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
-    except ValueError:
+        found = parse_number(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
+    except InputError:
         found = math.nan
     if not 0.0 <= found <= 1.0:
         raise InputError(f'"{text[:20]}" is not a share; accepted: 0 to 1, or 0% to 100%')

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from shakedown.errors import InputError, did_you_mean
 from shakedown.files.limits import MIB, read_lines
-from shakedown.schema.units import parse_duration_s, parse_rate_per_s
+from shakedown.schema.units import parse_duration_s, parse_number, parse_rate_per_s
 from shakedown.simulation.rate_curves import (
     MAX_LINE_BYTES,
     Points,
@@ -206,10 +206,10 @@ def _checked(path: Path, text: bytes, before: int, before_s: float) -> array[flo
         if not word:
             continue
         try:
-            at_s = float(word) if word.isascii() and "_" not in word else math.nan
-        except ValueError:
+            at_s = parse_number(word)
+        except InputError:
             at_s = math.nan
-        if not (math.isfinite(at_s) and 0.0 <= at_s <= MAX_STORM_S):
+        if not 0.0 <= at_s <= MAX_STORM_S:
             raise InputError(f'{path}, line {number}: "{_cut(word)}" is not a time; {_ACCEPTED_TIMES}')
         if at_s < before_s:
             raise InputError(f"{path}, line {number}: {word} comes after {before_s:g}; {_ACCEPTED_TIMES}")

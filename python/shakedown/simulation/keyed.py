@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from shakedown.errors import InputError, did_you_mean
-from shakedown.schema.units import parse_duration_s, parse_rate_per_s
+from shakedown.schema.units import parse_duration_s, parse_number, parse_rate_per_s
 
 Reader = Callable[[str], Any]
 
@@ -62,8 +62,8 @@ def number(least: float, most: float, accepted: str, names: Mapping[str, float] 
 
     def parse(value: str) -> float:
         try:
-            return names[value] if names is not None and value in names else float(value)
-        except ValueError:
+            return names[value] if names is not None and value in names else parse_number(value)
+        except InputError:
             return math.nan
 
     return bounded(parse, least, most, f'"{{}}"; accepted: {accepted}')

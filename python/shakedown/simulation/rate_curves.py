@@ -12,7 +12,7 @@ from pathlib import Path
 
 from shakedown.errors import InputError, did_you_mean
 from shakedown.files.limits import MIB, read_lines
-from shakedown.schema.units import parse_duration_s, parse_rate_per_s
+from shakedown.schema.units import parse_duration_s, parse_number, parse_rate_per_s
 
 Points = tuple[tuple[float, float], ...]
 
@@ -61,8 +61,8 @@ def diurnal(text: str) -> Points:
 
 def _share(text: str) -> float:
     try:
-        share = float(text)
-    except ValueError:
+        share = parse_number(text)
+    except InputError:
         share = math.nan
     if not 0.0 <= share <= 1.0:
         raise InputError(f'swing is "{text:.20}"; accepted: a share from 0 to 1')
@@ -81,9 +81,9 @@ def read_rates(path: Path) -> Points:
         if not text:
             continue
         try:
-            at_s, per_s = (float(word) for word in text.split(","))
-        except ValueError:
-            if number == 1:
+            at_s, per_s = map(parse_number, text.split(","))
+        except (InputError, ValueError):
+            if number == 1 and not (text[0].isdigit() or text[0] in "+-."):
                 continue  # a header
             raise InputError(f'{path}, line {number}: "{text:.40}"; {accepted}') from None
         rising = at_s > points[-1][0] if points else at_s == 0.0
