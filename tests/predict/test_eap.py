@@ -113,6 +113,7 @@ def test_prediction_without_eap_has_carrier_bare(capsys):
         (["wtls/rsa", "--carrier", "eap"], "TLS 1.0 to 1.3"),
         ([P256, "--carrier", "eap", "--fragment", "0"], "1 to 3000"),
         ([P256, "--carrier", "eap", "--bearer", "lorawan-sf7"], "accepted: fragments up to"),
+        ([P256, "--carrier", "eap", "--bearer", "sigfox"], "accepted: a bearer with larger packets"),
         ([P256, "--carrier", "eap", "--model", "thesis"], "accepted: default"),
         ([P256, "--fragment", "500"], "accepted: with carrier eap"),
     ],

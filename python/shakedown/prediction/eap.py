@@ -188,9 +188,10 @@ def _lock_step(
     largest = EAPOL_BYTES + max(packet.size_bytes for packet, _ in timed)
     if bearer.mtu_bytes < largest:
         room = bearer.mtu_bytes - EAPOL_BYTES - eap.MAX_OVERHEAD_BYTES
+        accepted = f"fragments up to {room} bytes there" if room >= 1 else "a bearer with larger packets"
         raise InputError(
             f"bearer {bearer.name!r} carries packets of {bearer.mtu_bytes} bytes, and an EAP packet takes "
-            f"{largest:.0f}; accepted: fragments up to {max(1, room)} bytes there"
+            f"{largest:.0f}; accepted: {accepted}"
         )
     messages = []
     for index, (packet, work_s) in enumerate(timed):
