@@ -123,7 +123,7 @@ def test_tables_name_bytes_round_trips_and_both_sides(fake, capsys):
     assert "\x1b[" not in out
 
 
-NOTES = ("wake and tail", "energy of", "±", "≈", "modelled: utilisation")
+NOTES = ("wake and tail", "energy of", "±", "≈", "modelled: offered load")
 """Beginnings of lines that a terminal folds between words."""
 
 

@@ -437,6 +437,18 @@ def test_many_workers_and_few_handshakes_give_no_queue_wait(capsys):
     assert row["queue_s"]["estimate"] == pytest.approx(0.0, abs=1e-9)
 
 
+def test_offered_load_is_printed_if_it_exceeds_the_utilisation(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "250")
+    for rate, shown in (("1000/s", False), ("1e6/s", True)):
+        assert exit_status(["predict", P256, "--rate", rate]) == 0
+        out = capsys.readouterr().out
+        assert ("offered load" in out) == shown
+        assert ("100%" in out) == shown
+    (row,) = asked(capsys, "simulate", "tls1.2/psk", "--arrivals", "poisson:1e6/s", "--clients", "200")
+    assert row["modelled"]["utilisation"] == 1.0
+    assert row["offered"]["estimate"] > 1.0
+
+
 def test_utilisation_is_a_lower_bound_only_without_server_figures(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     place = ("--device", "nrf52840", "--bearer", "ble")

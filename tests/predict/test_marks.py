@@ -23,8 +23,8 @@ from unknowns import POWERS, powered, without_cost
 SUITES = ("tls1.2/psk", "tls1.3/x25519/p256/server", "tls1.2/rsa/rsa2048/mutual")
 PLACES = (("cortex-m4", "nb-iot"), ("phone", "lte"), ("esp32", "wifi"))
 FIGURES = (
-    "client_s", "server_s", "transmission_s", "queue_s", "utilisation", "energy_j", "wake_tail_j", "ready_s",
-    "done_s", "handshakes_per_charge",
+    "client_s", "server_s", "transmission_s", "queue_s", "utilisation", "offered", "energy_j", "wake_tail_j",
+    "ready_s", "done_s", "handshakes_per_charge",
 )  # fmt: skip
 CAPACITIES = ("rate_per_s", "limit_per_s", "unloaded_s")
 SIMULATED = (
@@ -218,5 +218,6 @@ def test_unbounded_wait_has_no_estimate():
     assert busy["queue_s"]["estimate"] is busy["queue_s"]["upper"] is None
     assert busy["queue_s"]["lower"] > 0.0
     assert over["queue_s"] is over["ready_s"] is None
-    assert over["utilisation"]["lower"] == pytest.approx(1.1)
+    assert over["offered"]["lower"] == pytest.approx(1.1)
+    assert over["utilisation"]["lower"] == 1.0
     assert np.isfinite(busy["ready_s"]["lower"])

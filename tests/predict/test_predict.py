@@ -27,9 +27,10 @@ ML_DSA = "tls1.3/x25519mlkem768/mldsa65/server"
 WTLS = "wtls/rsa/rsa1024@rsa3072/requested"
 KEYS = (
     "suite device server_device bearer rate_per_s kind model client_s server_s transmission_s queue_s "
-    "utilisation energy_j wake_tail_j resumption_saves_j extrapolated workers basis without_cost ready_s "
-    "done_s p99_interval_s connection_s energy_parts_j energy_terms handshakes_per_charge ratio_to_first "
-    "failed carrier eap server_software server_software_note unused_key_share_s handshake_bytes wire_bytes"
+    "utilisation offered energy_j wake_tail_j resumption_saves_j extrapolated workers basis without_cost "
+    "ready_s done_s p99_interval_s connection_s energy_parts_j energy_terms handshakes_per_charge "
+    "ratio_to_first failed carrier eap server_software server_software_note unused_key_share_s "
+    "handshake_bytes wire_bytes"
 )
 CAPACITY_KEYS = (
     "suite server_device server_software server_software_note device bearer within_s percentile workers "
@@ -81,6 +82,16 @@ def test_no_rate_means_no_queue(library):
     for model in MODELS:
         row = one(P256, library, model=model)
         assert row["queue_s"]["estimate"] == row["utilisation"]["estimate"] == row["rate_per_s"] == 0.0
+
+
+def test_no_worker_works_more_than_all_of_the_time(library):
+    quiet = one(RSA, library, server_workers=4, rate_per_s=1.0)
+    assert quiet["utilisation"] == quiet["offered"]
+    taken_s = service_s(quiet)
+    over = one(RSA, library, server_workers=4, rate_per_s=40.0 / taken_s)
+    assert over["offered"]["estimate"] == pytest.approx(10.0)
+    assert over["offered"]["lower"] < 10.0 < over["offered"]["upper"]
+    assert [over["utilisation"][end] for end in ("lower", "estimate", "upper")] == [1.0, 1.0, 1.0]
 
 
 def test_at_full_load_queue_and_total_are_null(library):

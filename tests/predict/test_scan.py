@@ -99,7 +99,7 @@ def predicted_figures_are_marked(one):
     client, server = one.client.missing, one.server.missing
     for name, missing in (
         ("client_s", client), ("server_s", server), ("queue_s", server), ("utilisation", server),
-        ("ready_s", client + server), ("done_s", client + server),
+        ("offered", server), ("ready_s", client + server), ("done_s", client + server),
     ):  # fmt: skip
         figure = made[name]
         assert figure is None or figure["missing"] == list(missing), name

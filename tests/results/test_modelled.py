@@ -121,8 +121,8 @@ def test_predictions_are_read_back_unchanged(tmp_path):
         same = ("suite", "device", "bearer", "rate_per_s", "basis", "energy_terms")
         assert {key: row[key] for key in same} == {key: one[key] for key in same}
         for name, unit in (
-            ("client", "_s"), ("server", "_s"), ("queue", "_s"), ("utilisation", ""), ("energy", "_j"),
-            ("wake_tail", "_j"), ("handshakes_per_charge", ""),
+            ("client", "_s"), ("server", "_s"), ("queue", "_s"), ("utilisation", ""), ("offered", ""),
+            ("energy", "_j"), ("wake_tail", "_j"), ("handshakes_per_charge", ""),
         ):  # fmt: skip
             whole = one[name + unit] or dict.fromkeys(("estimate", "lower", "upper"))
             for end, place in (("", "estimate"), ("_low", "lower"), ("_high", "upper")):
@@ -159,7 +159,7 @@ def test_workers_and_limit_of_the_experiment_are_used():
         Places(devices=("cortex-m4",), rates_per_s=rates, workers=4, within_s=2.0)
     )
     for alone, shared in zip(one.predictions, four.predictions, strict=True):
-        assert shared["utilisation"]["estimate"] == pytest.approx(alone["utilisation"]["estimate"] / 4)
+        assert shared["offered"]["estimate"] == pytest.approx(alone["offered"]["estimate"] / 4)
     assert one.workers == ()
     for (mean, low, high), row in zip(four.workers, four.predictions, strict=True):
         assert 0 < low <= mean <= high

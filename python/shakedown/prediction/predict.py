@@ -254,7 +254,7 @@ def rows(one: Scenario, model: str, rates_per_s: Sequence[float], workers: int) 
     rates = np.asarray(rates_per_s, dtype=np.float64)
     waits = one.wait_s(model, rates, workers).tolist()
     service_s = (one.service_s if model == "default" else one.server.total).mean
-    used = queueing.utilisation(rates, service_s, workers).tolist()
+    loads = queueing.utilisation(rates, service_s, workers).tolist()
     waits_low, waits_high = (_waits_at(one, model, rates, workers, end) for end in ("low", "high"))
     same: Row = {
         **one.names,
@@ -285,10 +285,13 @@ def rows(one: Scenario, model: str, rates_per_s: Sequence[float], workers: int) 
         basis = known_basis([one.server])
         wait = Range(waits_low[number], wait_s, math.inf if queued else waits_high[number])
         waited_s = wait.low if one.missing else wait.mean
+        offered = bounds(_offered(one, loads[number], queued), basis, queued)
+        known = [end for end in ("estimate", "lower", "upper") if offered[end] is not None]
         mine: Row = {
             "rate_per_s": rate_per_s,
             "queue_s": bounds(wait, basis, queued) if steady else None,
-            "utilisation": bounds(_used(one, used[number], queued), basis, queued),
+            "utilisation": offered | {end: min(1.0, offered[end]) for end in known},
+            "offered": offered,
             **loaded_times(one, model, rate_per_s, workers, wait if steady else None),
             **_energy(one, done.mean + waited_s if steady else None, model, wait.high - waited_s),
             "ratio_to_first": None,
@@ -376,8 +379,8 @@ def _inside_eap(one: Scenario, how: Carried) -> Row:
     }
 
 
-def _used(one: Scenario, mean: float, missing: Sequence[str]) -> Range:
-    """The range of the utilisation, from that of the service time."""
+def _offered(one: Scenario, mean: float, missing: Sequence[str]) -> Range:
+    """The range of the offered load, from that of the service time."""
     service = one.service_s
     found = service.times(mean / service.mean) if service.mean > 0.0 else exactly(mean)
     return found._replace(high=math.inf) if missing else found

@@ -31,7 +31,16 @@ PLACE = (
 MESSAGE = ("message_index", "message", "sender", "flight", "message_unit")
 OPERATION = ("side", "operation", "algorithm", "parameters", "class")
 
-BOUNDED = ("client", "server", "queue", "utilisation", "energy", "wake-tail", "handshakes_per_charge")
+BOUNDED = (
+    "client",
+    "server",
+    "queue",
+    "utilisation",
+    "offered",
+    "energy",
+    "wake-tail",
+    "handshakes_per_charge",
+)
 """Predicted figures with a lower and an upper end."""
 MARKED = ("client", "server", "energy", "wake-tail", "handshakes_per_charge")
 """Predicted figures with a basis."""

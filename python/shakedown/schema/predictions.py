@@ -119,7 +119,9 @@ class Prediction(Object, frozen=True, kw_only=True):
     `ready_s` is the time until the client may send data. `done_s` is the time until both sides have finished:
     the sum of client, server, transmission and queue. `p99_interval_s` is the 95 % interval of `ready_s.p99`
     that the number of replayed handshakes leaves; both ends are equal if nothing varies, and it is null for
-    models from the literature. `ratio_to_first` is the processing time divided by that of the first suite;
+    models from the literature. `utilisation` is the share of time in which a worker of the server works.
+    `offered` is the offered load: the work that arrives per second, as a share of the workers' time; at 1 or
+    more there is no steady state. `ratio_to_first` is the processing time divided by that of the first suite;
     errors that both suites share cancel out.
     `energy_j` is the client's energy for the handshake itself, `wake_tail_j` the additional energy of waking
     the radio and of its inactivity tail. `energy_terms` states the assumptions about the radio before and
@@ -147,6 +149,7 @@ class Prediction(Object, frozen=True, kw_only=True):
     transmission_s: Number
     queue_s: Bounds | None
     utilisation: Bounds
+    offered: Bounds
     energy_j: Bounds
     wake_tail_j: Bounds
     resumption_saves_j: Bounds | None

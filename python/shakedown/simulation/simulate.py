@@ -457,7 +457,7 @@ def closed_form(one: Estimate, arrivals: Arrivals, job: Job) -> ClosedForm | Non
     ready, _ = one.unloaded()
     return ClosedForm(
         rate_per_s=rate,
-        utilisation=float(queueing.utilisation(at_each, one.service_s.mean, job.workers)),
+        utilisation=min(1.0, float(queueing.utilisation(at_each, one.service_s.mean, job.workers))),
         queue_wait_s=wait_s if steady else None,
         flights_queue_wait_s=flights_wait_s(one, at_each) if steady and job.workers == 1 else None,
         ready_s=ready.mean + wait_s if steady else None,

@@ -129,8 +129,8 @@ def _wait(row: Row) -> str:
     return marked_figure(row, "queue_s", figure(row, "queue_s", digits=2))
 
 
-def _load(row: Row) -> str:
-    return marked_figure(row, "utilisation", figure(row, "utilisation", lambda value, _: load(value)))
+def _load(row: Row, key: str) -> str:
+    return marked_figure(row, key, figure(row, key, lambda value, _: load(value)))
 
 
 def _failed(row: Row) -> str:
@@ -177,8 +177,10 @@ PREDICTIONS = (
     *_energy("resumption_saves_j", "resumption saves", "energy that a resumption saves", ROOM),
     Column(key="queue_s", name="queue wait", unit="s", rank=ROOM, meaning="wait for a worker of the server",
            text=_wait),
-    Column(key="utilisation", name="utilisation", unit="1", rank=ROOM, meaning="of the server's workers",
-           text=_load),
+    Column(key="utilisation", name="utilisation", unit="1", rank=ROOM,
+           text=lambda row: _load(row, "utilisation"), meaning="of the server's workers"),
+    Column(key="offered", name="offered load", unit="1", rank=DATA, text=lambda row: _load(row, "offered"),
+           meaning="work that arrives as a share of the workers' time"),
     _time("ready", "p50", "median", "of ready", WIDE),
     _time("ready", "p95", "p95", "of ready", WIDE),
     *(_time("done", name, f"done {name}", "of done", WIDE) for name in ("p50", "p95", "p99")),
@@ -199,7 +201,10 @@ PREDICTIONS = (
 def predictions(objects: Sequence[Any]) -> ObjectTable:
     found = builtins(objects)
     rows = [prediction_row(one) for one in found]
-    return ObjectTable(PREDICTIONS, rows, _prediction_title(found), lambda shown: notes(found, shown))
+    # Only an offered load of 1 or more differs from the utilisation.
+    over = any((row["offered"] or row["offered_low"] or 0.0) > 1.0 for row in rows)
+    shown = [replace(one, rank=ROOM) if over and one.key == "offered" else one for one in PREDICTIONS]
+    return ObjectTable(PREDICTIONS, rows, _prediction_title(found), lambda shown: notes(found, shown), shown)
 
 
 def prediction_row(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -223,9 +228,12 @@ def saved_prediction(row: Row) -> dict[str, Any]:
     found = {
         **row,
         "total_basis": row["basis"],
-        **dict.fromkeys(("queue_basis", "utilisation_basis"), row["server_basis"]),
+        **dict.fromkeys(("queue_basis", "utilisation_basis", "offered_basis"), row["server_basis"]),
         **dict.fromkeys(("ready_missing", "done_missing"), row["missing"]),
     }
+    if row["offered"] is row["offered_low"] is None:
+        # Older results have the offered load as utilisation.
+        found |= {f"offered{end}": row[f"utilisation{end}"] for end in ("", "_low", "_high")}
     if row["handshakes_per_charge"] is row["handshakes_per_charge_high"] is None:
         del found["handshakes_per_charge"]
     return found

@@ -173,10 +173,10 @@ def _at(rate_per_s: float) -> str:
 
 
 def _by_rate(view: pl.DataFrame, rates: Sequence[float]) -> Table:
-    """Wait and utilisation of the server for each suite at each rate; equal on every device and bearer."""
+    """Wait at the server and its offered load by suite and rate; equal on every device and bearer."""
     head = ["suite"]
     for one in rates:
-        head += [f"wait at {one:g}/s", "utilisation"]
+        head += [f"wait at {one:g}/s", "offered load"]
     rows = view.unique(["label", "rate_per_s"], keep="first", maintain_order=True).to_dicts()
     first = {(row["label"], row["rate_per_s"]): saved_prediction(row) for row in rows}
     body = []
@@ -185,13 +185,13 @@ def _by_rate(view: pl.DataFrame, rates: Sequence[float]) -> Table:
         for one in rates:
             row = first[suite, one]
             wait = bounded(lambda found: time(found, 2), row["queue_s"], row["queue_low_s"], None)
-            load = bounded(lambda found: share(found, 1), row["utilisation"], row["utilisation_low"], None)
+            load = bounded(lambda found: share(found, 1), row["offered"], row["offered_low"], None)
             wait, load = (
-                marked_figure(row, key, shown) for key, shown in (("queue_s", wait), ("utilisation", load))
+                marked_figure(row, key, shown) for key, shown in (("queue_s", wait), ("offered", load))
             )
             cells += [SATURATED if row["ready_mean_s"] is None else wait, load]
         body.append(cells)
-    caption = f"Wait for a worker of the server, and the worker's utilisation.{_legend(rows)}"
+    caption = f"Wait for a worker of the server, and the worker's offered load.{_legend(rows)}"
     return Table(head, body, len(head) - 1, caption, "modelled")
 
 
@@ -297,8 +297,8 @@ def _flat(view: pl.DataFrame) -> pl.DataFrame:
         "server_low_s", "server_high_s", "transmission_s", "queue_s",
         *(f"{end}_{name}_s" for end in ("ready", "done") for name in ("low", "high")),
         *(f"{end}_{name}_s" for end in ("ready", "done") for name in ("mean", "p50", "p95", "p99")),
-        "utilisation", "workers_needed", "energy_j", "energy_low_j", "energy_high_j", "wake_tail_j",
-        "energy_missing", "handshakes_per_charge",
+        "utilisation", "offered", "workers_needed", "energy_j", "energy_low_j", "energy_high_j",
+        "wake_tail_j", "energy_missing", "handshakes_per_charge",
     )  # fmt: skip
     named = [pl.col(key).alias("suite") if key == "label" else pl.col(key) for key in keys]
     return view.select(*named, pl.lit("modelled").alias("kind"))

@@ -82,19 +82,20 @@ def _tables(title: str, lines: Sequence[Row], names: Sequence[str], width: int) 
 
 
 def _loads(view: pl.DataFrame, width: int) -> Iterator[str]:
-    """The server's utilisation at some of the rates."""
+    """The server's offered load at some of the rates."""
     rates = [rate for rate in view["rate_per_s"].unique().sort().to_list() if rate]
     lines: dict[str, dict[str, Any]] = {}
     for row in view.unique(["label", "rate_per_s"], keep="first", maintain_order=True).to_dicts():
-        shown = bounded(lambda found: share(found, 1), row["utilisation"], row["utilisation_low"], None)
-        shown = marked_figure(saved_prediction(row), "utilisation", shown)
+        found = saved_prediction(row)
+        shown = bounded(lambda part: share(part, 1), found["offered"], found["offered_low"], None)
+        shown = marked_figure(found, "offered", shown)
         lines.setdefault(row["label"], {"label": row["label"]})[f"at {row['rate_per_s']:g}/s"] = shown
     some = _spread(rates, MAX_RATES)
     if not some:
         return
     server, workers = view["server_device"][0], view["workers"][0]
     each = "one worker" if workers == 1 else f"each of {workers:,} workers"
-    title = f"modelled: utilisation of {each} of {server}; at 100% or more its queue is unstable"
+    title = f"modelled: offered load of {each} of {server}; at 100% or more its queue is unstable"
     yield from _tables(title, list(lines.values()), [f"at {rate:g}/s" for rate in some], width)
     if len(some) < len(rates):
         yield f"{len(rates) - len(some):,} more rates are in the report and the table"
