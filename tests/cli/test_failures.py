@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -181,6 +182,21 @@ def test_full_disk_behind_standard_output_is_reported():
             timeout=300,
         )
     assert (process.returncode, process.stderr) == (1, "error: no space left on device\n")
+
+
+def test_short_write_of_unbuffered_output_is_an_error(tmp_path):
+    """A limit of the process's file size stands in for a full disk."""
+    with (tmp_path / "out").open("w") as out:
+        process = subprocess.run(
+            [sys.executable, "-m", "shakedown", "predict", "tls1.2/psk", "--json"],
+            stdout=out,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=300,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)),
+        )
+    assert (process.returncode, process.stderr) == (1, "error: file too large\n")
 
 
 def test_file_that_the_core_cannot_write_is_named(fake, capsys, monkeypatch):

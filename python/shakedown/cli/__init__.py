@@ -7,12 +7,13 @@ data goes to standard output, everything else to standard error. Every failure i
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 import click
 from click.shell_completion import FishComplete, add_completion_class
@@ -159,9 +160,7 @@ def app(context: click.Context) -> None:
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Runs the command line and exits; no failure ends in a traceback."""
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:
-            # The parent process closed it.
-            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - as long as the program runs
+        setattr(sys, name, _complete_stream(getattr(sys, name)))
     sys.unraisablehook = _not_lost
     try:
         status = exit_status(arguments)
@@ -172,6 +171,18 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         status = STATUS_INTERRUPTED
     sys.exit(status)
+
+
+def _complete_stream(stream: TextIO | None) -> TextIO:
+    """A standard stream that writes everything or raises an error."""
+    if stream is None:
+        # The parent process closed it.
+        return Path(os.devnull).open("w", encoding="utf-8")
+    if isinstance(stream, io.TextIOWrapper) and isinstance(stream.buffer, io.RawIOBase):
+        # With PYTHONUNBUFFERED, Python ignores how much of a text was written.
+        encoding, errors = stream.encoding, stream.errors
+        return io.TextIOWrapper(io.BufferedWriter(stream.detach()), encoding, errors, line_buffering=True)
+    return stream
 
 
 def _not_lost(ignored: sys.UnraisableHookArgs) -> None:
