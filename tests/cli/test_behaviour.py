@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -13,6 +15,7 @@ import pytest
 import fakecore
 import real
 from runs import written
+from shakedown import profiles
 from shakedown.cli import SECTIONS, exit_status
 from shakedown.experiments.figure_kinds import Run, modelled
 from shakedown.experiments.figure_kinds.in_memory_results import results_of
@@ -41,8 +44,6 @@ def test_help_loads_no_heavy_modules():
 
 
 def test_every_command_module_is_listed_in_the_help(fake, capsys):
-    from pathlib import Path
-
     import shakedown.cli
 
     modules = {path.stem for path in Path(shakedown.cli.__file__).parent.glob("[a-z]*.py")}
@@ -52,6 +53,28 @@ def test_every_command_module_is_listed_in_the_help(fake, capsys):
     out = capsys.readouterr().out
     for name in modules:
         assert f"  {name} " in out
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1251", "cp1252", "utf-16", "ascii"])
+def test_output_is_escaped_in_encodings_without_its_characters(tmp_path, encoding):
+    shipped = profiles.load_bearer("ethernet")
+    text = Path(profiles.__file__).with_name("bearers").joinpath("ethernet.toml").read_text("utf-8")
+    (tmp_path / "b.toml").write_text(text.replace(shipped.title, "ж ≈ 😀"), "utf-8")
+
+    def printed(*arguments: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "shakedown", *arguments],
+            env={**os.environ, "PYTHONIOENCODING": encoding},
+            cwd=tmp_path,
+            capture_output=True,
+            timeout=300,
+        )
+        assert (done.returncode, done.stderr) == (0, b"")
+        # As without a locale, ASCII becomes UTF-8.
+        return done.stdout.decode("utf-8" if encoding == "ascii" else encoding)
+
+    assert json.loads(printed("bearers", "./b.toml", "--json"))[0]["title"] == "ж ≈ 😀"
+    assert ("≈" if encoding in ("utf-16", "ascii") else "\\u2248") in printed("predict", "tls1.2/psk")
 
 
 def test_without_arguments_the_usage_is_printed(fake, capsys):

@@ -7,6 +7,7 @@ data goes to standard output, everything else to standard error. Every failure i
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
 import signal
@@ -19,7 +20,7 @@ import click
 from click.shell_completion import FishComplete, add_completion_class
 
 from shakedown.errors import ShakedownError, did_you_mean, os_failure, os_reason, with_options, without_codes
-from shakedown.files.text import visible
+from shakedown.files.text import json_escaped, visible
 
 SECTIONS: dict[str, tuple[str, ...]] = {
     "Measure": ("doctor", "suites", "stacks", "measure", "primitives", "run", "inspect", "certs"),
@@ -40,6 +41,9 @@ COMPLETION_VARIABLE = "_SHAKEDOWN_COMPLETE"
 """Set by shells that request completions."""
 
 RESEND_SIGNAL_S = 0.05
+
+ESCAPED = "shakedown.escaped"
+"""The name of the handler of characters that the terminal's encoding does not have."""
 
 STATUS_FAILURE, STATUS_WRONG_INPUT, STATUS_INTERRUPTED, STATUS_BROKEN_PIPE = 1, 2, 130, 141
 
@@ -174,15 +178,27 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def _complete_stream(stream: TextIO | None) -> TextIO:
-    """A standard stream that writes everything or raises an error."""
+    """A standard stream that writes everything or raises an error, in any encoding."""
     if stream is None:
         # The parent process closed it.
         return Path(os.devnull).open("w", encoding="utf-8")
-    if isinstance(stream, io.TextIOWrapper) and isinstance(stream.buffer, io.RawIOBase):
+    if not isinstance(stream, io.TextIOWrapper):
+        return stream
+    codecs.register_error(ESCAPED, _escaped)
+    # click would write UTF-8 instead of ASCII, but only what passes through it.
+    encoding = "utf-8" if codecs.lookup(stream.encoding).name == "ascii" else stream.encoding
+    if isinstance(stream.buffer, io.RawIOBase):
         # With PYTHONUNBUFFERED, Python ignores how much of a text was written.
-        encoding, errors = stream.encoding, stream.errors
-        return io.TextIOWrapper(io.BufferedWriter(stream.detach()), encoding, errors, line_buffering=True)
+        return io.TextIOWrapper(io.BufferedWriter(stream.detach()), encoding, ESCAPED, line_buffering=True)
+    stream.reconfigure(encoding=encoding, errors=ESCAPED)
     return stream
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    """Handles characters that an encoding does not have: writes them as escapes, which JSON has too."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return json_escaped(error.object[error.start : error.end]), error.end
 
 
 def _not_lost(ignored: sys.UnraisableHookArgs) -> None:

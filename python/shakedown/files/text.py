@@ -30,7 +30,7 @@ def json_safe(text: str) -> str:
     """Writes unsafe characters in JSON as `\\u…` escapes; a parser reads the same values."""
     if text.isascii():
         return text.replace("\x7f", "\\u007f")
-    return "".join(one if one == "\n" or _is_harmless(one) else _json_escaped(one) for one in text)
+    return "".join(one if one == "\n" or _is_harmless(one) else json_escaped(one) for one in text)
 
 
 def _is_harmless(character: str) -> bool:
@@ -50,6 +50,7 @@ def _escaped(character: str) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def _json_escaped(character: str) -> str:
-    units = character.encode("utf-16-be", "surrogatepass")
+def json_escaped(text: str) -> str:
+    """Writes all characters as `\\u…` escapes."""
+    units = text.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
