@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import resource
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from shakedown.cli import exit_status
 from shakedown.errors import InputError
-from shakedown.files import limits
+from shakedown.files import limits, toml
+from shakedown.files.limits import MAX_DEPTH, MIB
 from shakedown.files.toml import depth, load_toml
 
 
@@ -140,6 +142,42 @@ def test_byte_order_mark_is_ignored(tmp_path):
     path = tmp_path / "x.toml"
     path.write_bytes(b"\xef\xbb\xbfkey = 1\n")
     assert load_toml(path, 100, "TOML file") == ({"key": 1}, "key = 1\n")
+
+
+@pytest.mark.parametrize("part", ["a", '"a b"', "'a'", '"\\".\\""', '"" '])
+@pytest.mark.parametrize("line", ["{}=1", "[{}]", "[[{}]]", "x = {{y = 1, {} = 1}}"])
+def test_keys_of_many_parts_are_refused_before_they_are_parsed(tmp_path, monkeypatch, part, line):
+    """tomllib would need 40 GB for 100,000 parts."""
+    path = tmp_path / "x.toml"
+    path.write_text("\n" + line.format(".".join([part] * (MAX_DEPTH - 2))))
+    load_toml(path, MIB, "TOML file")
+    path.write_text("\n" + line.format(". ".join([part] * 100_000)))
+    monkeypatch.setattr("tomllib.loads", lambda _text: pytest.fail("parsed"))
+    with pytest.raises(InputError, match=r"x\.toml, line 2: not valid TOML: nested deeper than 100"):
+        load_toml(path, 4 * MIB, "TOML file")
+
+
+def test_search_for_deep_keys_needs_linear_time():
+    """Texts that a search with backtracking would scan again from each of their characters."""
+    for text in ("x" * 10**6, '"' + '\\"' * 10**6, "a" + " " * 10**6, "a. " * 99 + "b" * 10**6, "'" * 10**6):
+        began_s = time.process_time()
+        assert toml._TOO_DEEP.search(text) is None
+        assert time.process_time() - began_s < 5.0
+
+
+def test_files_of_too_many_keys_or_for_too_little_memory_are_refused(tmp_path, monkeypatch):
+    path = tmp_path / "x.toml"
+    path.write_text("".join(f"[{number}]\n" for number in range(toml.MAX_KEYS + 1)))
+    with pytest.raises(InputError, match=r"500,001 characters .*; accepted: 500,000 at most"):
+        load_toml(path, 16 * MIB, "TOML file")
+
+    def exhausted(_text: str) -> None:
+        raise MemoryError
+
+    path.write_text("a = 1")
+    monkeypatch.setattr("tomllib.loads", exhausted)
+    with pytest.raises(InputError, match="more memory than there is; accepted: a smaller TOML file"):
+        load_toml(path, MIB, "TOML file")
 
 
 def test_file_that_is_not_text_or_not_regular_is_refused(tmp_path):

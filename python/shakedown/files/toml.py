@@ -13,16 +13,35 @@ from shakedown.files.limits import MAX_DEPTH, digits_line, read_text
 MAX_VALUE_LENGTH = 80
 """Maximum number of characters of a value in an error message."""
 
+MAX_KEYS = 500_000
+"""Characters that may begin or join keys, `=`, `.`, `[` and `{`: tomllib needs up to 1 KB for each."""
+
+_TOO_DEEP = re.compile(
+    rf"""(?<![\w\\-])
+    (?: (?: [\w-]++ | "(?:[^"\\\n]|\\.)*+" | '[^'\n]*+' ) [ \t]*+ \. [ \t]*+ ){{{MAX_DEPTH}}}""",
+    re.VERBOSE,
+)
+"""A key of more than `MAX_DEPTH` parts: tomllib's time and memory grow with the square of their number."""
+
 
 def load_toml(path: Path, max_bytes: int, what: str) -> tuple[dict[str, Any], str]:
     """A TOML file's tables, and its text. Raises `InputError` with the line number."""
     text = read_text(path, max_bytes, what).removeprefix("\ufeff")
+    if (keys := sum(map(text.count, "=.[{"))) > MAX_KEYS:
+        raise InputError(
+            f'{path}: {keys:,} characters "=", ".", "[" and "{{"; accepted: {MAX_KEYS:,} at most'
+        )
+    if deep := _TOO_DEEP.search(text):
+        line = text.count("\n", 0, deep.start()) + 1
+        raise InputError(f"{path}, line {line}: not valid TOML: nested deeper than {MAX_DEPTH}")
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InputError(syntax_error(path, text, str(error))) from error
     except RecursionError:
         raise InputError(f"{path}: not valid TOML: nested deeper than {MAX_DEPTH}") from None
+    except MemoryError:
+        raise InputError(f"{path}: needs more memory than there is; accepted: a smaller {what}") from None
     except ValueError as error:
         raise InputError(f"{path}: not valid TOML: {digits_line(error) or error}") from None
     if depth(data) > MAX_DEPTH:
