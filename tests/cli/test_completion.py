@@ -75,3 +75,12 @@ def test_completion_script_is_printed_for_each_shell(shell):
 def test_unknown_commands_complete_to_nothing_without_errors(words):
     """Shells would show a completion's standard error in the middle of the line."""
     assert [one for one in completed(words) if one.startswith("tls")] == []
+
+
+def test_failed_completion_prints_nothing():
+    done = subprocess.run(
+        [sys.executable, "-m", "shakedown"],
+        env={**os.environ, "_SHAKEDOWN_COMPLETE": "bash_complete", "COMP_WORDS": "a", "COMP_CWORD": "abc"},
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "")

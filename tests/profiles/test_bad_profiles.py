@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from shakedown.errors import InputError
-from shakedown.profiles import load_bearer, load_device, parse_bearer, parse_device, this_machine_path
+from shakedown.profiles import (
+    bearer_names,
+    load_bearer,
+    load_device,
+    parse_bearer,
+    parse_device,
+    this_machine_path,
+)
+from shakedown.profiles.registry import shipped_names
 from shakedown.profiles.software import parse_software
 
 HEAD = {
@@ -245,6 +255,18 @@ def test_user_profile_with_a_shipped_name_is_refused(home):
     (home / "phone.toml").write_text("schema = 1", encoding="utf-8")
     with pytest.raises(InputError, match="duplicate name 'phone'"):
         load_device("server")
+
+
+def test_files_that_are_no_profiles_are_ignored_in_the_user_folder(home):
+    folder = home.with_name("bearers")
+    folder.mkdir()
+    os.mkfifo(folder / "pipe.toml")
+    for name in (".toml", "a:b.toml", "a*.toml", os.fsdecode(b"\xff.toml")):
+        (folder / name).touch()
+    (folder / "my-link.toml").touch()
+    assert set(bearer_names()) - set(shipped_names("bearers")) == {"my-link"}
+    with pytest.raises(InputError, match="unknown bearer 'pipe'"):
+        load_bearer("pipe")
 
 
 def test_profile_name_must_equal_its_file_name(home):

@@ -226,7 +226,11 @@ def exit_status(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit status."""
     if COMPLETION_VARIABLE in os.environ:
         add_completion_class(_Fish)
-        app.main(prog_name="shakedown")
+        try:
+            app.main(prog_name="shakedown")
+        except Exception:
+            # The shell would print an error in the middle of the line that the user types.
+            return STATUS_FAILURE
     words = list(sys.argv[1:] if arguments is None else arguments)
     status = 0
     try:

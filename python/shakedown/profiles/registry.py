@@ -20,6 +20,7 @@ from msgspec import structs
 from shakedown.errors import InputError, did_you_mean, os_reason
 from shakedown.files.limits import MAX_PROFILE_BYTES
 from shakedown.files.patterns import expanded, is_pattern, one_name
+from shakedown.files.write import is_special
 from shakedown.profiles.bearer import (
     CONGESTION_CONTROLS,
     HOST_LIMITS,
@@ -40,6 +41,7 @@ MAX_LISTED = 12
 MAX_HINTED = 6
 """Limit of profiles that an error suggests by their titles."""
 _PACKAGE = Path(__file__).parent
+_NAME = re.compile(r"\w[\w.+ -]*")
 
 
 def user_data_dir() -> Path:
@@ -212,9 +214,14 @@ def _shipped(kind: str) -> dict[str, Path]:
 
 
 def _paths(kind: str) -> dict[str, Path]:
-    """The package's and the user's profiles; not cached, because files may be added at any time."""
+    """The package's and the user's profiles; not cached, because files may be added at any time.
+
+    Files that no name can select (`a:b.toml`), pipes and devices are ignored.
+    """
     shipped = dict(_shipped(kind))
     for path in sorted((user_data_dir() / kind).glob("*.toml")):
+        if not _NAME.fullmatch(path.stem) or is_special(path):
+            continue
         if path.stem in shipped:
             raise InputError(
                 f"{path}: duplicate name {path.stem!r}, the name of a shipped profile; accepted: another name"
