@@ -67,11 +67,15 @@ _ALTERNATIVE = re.compile(r",? or (?P<option>--[a-z][a-z-]*)(?: [^;,]*)?")
 
 
 def with_options(line: str, known: Collection[str]) -> str:
-    """Removes alternatives that are options which the command does not have.
+    """Names options as on the command line: at the line's beginning (`client_ca is "…"`), and without
+    alternatives that are options which the command does not have.
 
     Errors of functions that several commands call end with `accepted: …, or --option …`, but not all of these
     commands have the option.
     """
+    name, is_, rest = line.partition(' is "')
+    if (option := f"--{name.replace('_', '-')}") in known:
+        line = option + is_ + rest
     return _ALTERNATIVE.sub(lambda found: found[0] if found["option"] in known else "", line)
 
 

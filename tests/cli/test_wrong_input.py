@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from runs import written
@@ -171,3 +173,40 @@ def test_results_are_replaced_only_with_force(fake, capsys, tmp_path):
     capsys.readouterr()
     assert "already contains results" in complain(capsys, "run", experiment, "--out", tmp_path / "r")
     assert exit_status(["run", str(experiment), "--out", str(tmp_path / "r"), "--no-report", "--force"]) == 0
+
+
+BYTE = os.fsdecode(b"\xff")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("certs", "show", BYTE), 'files is "\\xff"'),
+        (("certs", "make", "p256", "--out", BYTE), '--out is "\\xff"'),
+        (("measure", BYTE), 'suite is "\\xff"'),
+        (("measure", "tls1.2/psk", "--client-chain", BYTE), '--client-chain is "\\xff"'),
+        (("measure", "tls1.2/psk", "--profile", BYTE), '--profile is "\\xff"'),
+        (("measure", "tls1.2/psk", "--password", BYTE), '--password is "…"'),
+        (("serve", "tls1.2/psk", "--listen", "127.0.0.1:0", "--traces-out", BYTE), '--traces-out is "\\xff"'),
+        (("serve", "tls1.2/psk", "--listen", "127.0.0.1:0", "--client-ca", BYTE), '--client-ca is "\\xff"'),
+        (("load", "127.0.0.1:1", "tls1.2/psk", "--rate", "1/s", "--ca", BYTE), '--ca is "\\xff"'),
+        (("eap", "peer", "--server", "127.0.0.1:1", "--secret", BYTE, "--suite", "x"), '--secret is "…"'),
+        (("aka", "provision", BYTE), 'folder is "\\xff"'),
+        (("aka", "hss", "--listen", "127.0.0.1:0", "--register", BYTE), '--register is "\\xff"'),
+        (("aka", "sgsn", "--listen", "127.0.0.1:0", "--core", "127.0.0.1:0", "--node", BYTE), "--node is"),
+        (("aka", "mobile", "--sgsn", "127.0.0.1:1", "--card", BYTE), '--card is "\\xff"'),
+        (("primitives", BYTE), '--filter is "\\xff"'),
+    ],
+)
+def test_names_that_are_not_utf8_are_refused_with_their_option(
+    capsys, tmp_path, monkeypatch, arguments, said
+):
+    monkeypatch.chdir(tmp_path)
+    line = complain(capsys, *arguments)
+    assert line.startswith(said)
+    assert line.endswith("; accepted: UTF-8")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_missing_capture_is_named_byte_by_byte(capsys):
+    assert complain(capsys, "inspect", BYTE) == "cannot open \\xff: No such file or directory"

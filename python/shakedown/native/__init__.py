@@ -16,7 +16,7 @@ from msgspec import structs
 
 from shakedown.errors import InputError, NoUseError, ShakedownError, did_you_mean
 from shakedown.native.core import extension
-from shakedown.schema.arguments import check
+from shakedown.schema.arguments import check, check_text
 from shakedown.schema.base import builtins, convert
 from shakedown.schema.catalogue import Build, StackEntry, SuiteEntry
 from shakedown.schema.measured import Machine, Measurement, Transfer
@@ -52,6 +52,7 @@ def least_values() -> Mapping[str, int]:
 def canonical(suite: str) -> str:
     """The canonical spelling of a suite's name; raises `InputError` if no such suite is possible."""
     check("suite", suite, "str")
+    check_text("suite", suite)
     with name_errors_as_input(suite):
         return cast(str, extension().canonical(suite))
 
@@ -86,6 +87,7 @@ def describe(suite: str) -> dict[str, Any]:
     group_family and the curve families of both, and operations: the public-key calls by side and message.
     """
     check("suite", suite, "str")
+    check_text("suite", suite)
     with name_errors_as_input(suite):
         return cast("dict[str, Any]", extension().describe(suite))
 
@@ -182,6 +184,7 @@ def primitives(
     """
     core = release_build()
     words = None if filter is None else list(filter)
+    check_text("filter", words)
     with value_errors_as_input():
         timed = core.primitives(
             filter=words, seconds=float(seconds), back_to_back=back_to_back, progress=progress
@@ -228,8 +231,12 @@ def transfers(
 
 
 def paths_as_text(options: Mapping[str, object]) -> dict[str, object]:
-    """Options as the core expects them: without None, and with paths as text."""
+    """Options as the core expects them: without None, and with paths as text. Raises `InputError` for text
+    that is not UTF-8.
+    """
     given = {key: value for key, value in options.items() if value is not None}
+    for key, value in given.items():
+        check_text(key, value)
     return {key: str(value) if isinstance(value, Path) else value for key, value in given.items()}
 
 
@@ -296,13 +303,16 @@ def name_errors_as_input(suite: str) -> Iterator[None]:
 
 
 def chosen_options(options: MeasureOptions, handshake: HandshakeId | None) -> dict[str, object] | None:
-    """The options that differ from their defaults, as the core expects them; None if there are none."""
+    """The options that differ from their defaults, as the core expects them; None if there are none.
+
+    Raises `InputError` for text that is not UTF-8.
+    """
     apart = ("repeat", "counter", "server_software")  # `MeasureOptions.issuing` handles the software
     given: dict[str, object] = {key: value for key, value in options.given().items() if key not in apart}
     if handshake is not None:
         stacks = {"client_stack": handshake.client_stack, "server_stack": handshake.server_stack}
         given |= {side: name for side, name in stacks.items() if name is not None}
-    return given or None
+    return paths_as_text(given) or None
 
 
 def _with_suggestion(message: str, suite: str) -> str:

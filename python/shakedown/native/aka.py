@@ -10,6 +10,7 @@ from shakedown.native import name_errors_as_input, paths_as_text
 from shakedown.native.core import extension
 from shakedown.schema import convert
 from shakedown.schema.aka import HssSummary, ProvisionedFiles, SgsnSummary
+from shakedown.schema.arguments import check_text
 
 
 def suites(suite: str) -> tuple[str, str]:
@@ -34,6 +35,8 @@ def provision(
     folder: Path, suite: str, *, home: str, serving: str, nodes: Sequence[str], subscribers: int
 ) -> ProvisionedFiles:
     """Creates two operators, and the files of their HSS, SGSNs and subscribers. Raises `InputError`."""
+    for name, value in {"folder": folder, "home": home, "serving": serving, "sgsn": nodes}.items():
+        check_text(name, value)
     with name_errors_as_input(suite):
         made = extension().aka_provision(str(folder), suite, home, serving, list(nodes), subscribers)
     return convert({**made, "files": [str(path) for path in made["files"]]}, ProvisionedFiles)
@@ -51,7 +54,7 @@ def hss(
 
     Raises `InputError`.
     """
-
+    check_text("register", register)
     with name_errors_as_input(""):
         extension().aka_hss(
             listen,
@@ -74,7 +77,7 @@ def sgsn(
     `listening` is called with the addresses for mobiles and for other SGSNs, `stopped` with the summary.
     Raises `InputError`.
     """
-
+    check_text("node", options["file"])
     with name_errors_as_input(""):
         extension().aka_sgsn(
             paths_as_text(options),

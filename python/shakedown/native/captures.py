@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
 from shakedown.errors import InputError
+from shakedown.files.text import visible
 from shakedown.native.core import extension
 from shakedown.schema import convert, decode
 from shakedown.schema.arguments import checked
@@ -79,5 +81,7 @@ def inspect(
     try:
         found = core.inspect(str(path), None if keylog is None else str(keylog), progress=progress)
     except core.CaptureError as error:
-        raise InputError(str(error)) from error
+        # The core replaces bytes that are not UTF-8.
+        replaced = os.fsencode(path).decode(errors="replace")
+        raise InputError(str(error).replace(replaced, visible(path))) from error
     return Inspection(found)

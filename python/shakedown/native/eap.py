@@ -8,6 +8,7 @@ from shakedown.errors import InputError
 from shakedown.native import name_errors_as_input, paths_as_text
 from shakedown.native.core import extension
 from shakedown.schema import convert
+from shakedown.schema.arguments import check_text
 from shakedown.schema.eap import Authentications, ServerTally
 from shakedown.schema.options import EapOptions
 
@@ -27,6 +28,7 @@ def peer(
     if options.rate_per_s is not None and options.rate_per_s <= 0:
         raise InputError("a rate of 0 starts nothing; accepted: a rate above 0 such as 300/s")
     side = {name: getattr(options, name) for name in ("chain", "key", "ca", "password", "fragment")}
+    check_text("identity", options.identity)
     with name_errors_as_input(suite):
         found = extension().eap_peer(
             paths_as_text({"address": server, "secret": secret, "suite": suite, **side}),

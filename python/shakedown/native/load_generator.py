@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from shakedown.native import chosen_options, name_errors_as_input, release_build
 from shakedown.native.core import extension
 from shakedown.schema import convert
+from shakedown.schema.arguments import check_text
 from shakedown.schema.live import LoadOutcome, LoadProgress
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ def part(
             progress(convert(now, LoadProgress))
 
     core = release_build()
+    for name, value in {**config, **options}.items():
+        check_text(name, value)
     with name_errors_as_input(suite or ""):
         found: dict[str, Any] = core.load(config, suite=suite, options=options, progress=tell)
     if found["load"]["interrupted"] and not found["load"]["elapsed_s"]:

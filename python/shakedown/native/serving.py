@@ -16,7 +16,7 @@ from msgspec import structs
 from shakedown.errors import InputError
 from shakedown.files.limits import check_readable
 from shakedown.files.write import Destination
-from shakedown.native import canonical
+from shakedown.native import canonical, paths_as_text
 from shakedown.native.core import extension
 from shakedown.native.scenario import MeasureOptions
 from shakedown.schema.arguments import checked
@@ -169,15 +169,14 @@ def start(
     if sides.now is None:
         # A server on a network uses the present time, not the fixed day of handshakes in memory.
         sides = structs.replace(sides, now=int(time.time()))
-    chosen = {key: value for key, value in sides.given().items() if key != "repeat"}
-    if stack is not None:
-        chosen["stack"] = stack
+    chosen = paths_as_text({**sides.given(), "stack": stack})
+    chosen.pop("repeat", None)
     for file in (sides.chain, sides.key, sides.ca):
         if file is not None:
             check_readable(file)
-    request: dict[str, object] = {
-        name: value for name, value in structs.asdict(settings).items() if value not in (None, False)
-    }
+    request = paths_as_text(
+        {name: value for name, value in structs.asdict(settings).items() if value not in (None, False)}
+    )
     request["listen"] = parse_address(listen)
     client_ca, traces_out = settings.client_ca, settings.traces_out
     if settings.metrics is not None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from shakedown.errors import InputError, did_you_mean
+from shakedown.files.text import visible
 
 if TYPE_CHECKING:
     from inspect import Signature
@@ -130,6 +131,19 @@ def check(name: str, value: object, annotation: str) -> None:
     except ValueError:  # an integer of thousands of digits
         shown = "a number of thousands of digits"
     raise InputError(f"{name} is {shown[:80]}; accepted: {' or '.join(filter(None, words))}")
+
+
+def check_text(name: str, value: object) -> None:
+    """Raises `InputError` for a text or a path, or one in a list or mapping, whose bytes are not UTF-8."""
+    if isinstance(value, str | Path):
+        try:
+            str(value).encode()
+        except UnicodeEncodeError:
+            shown = "…" if name.endswith(("password", "secret")) else visible(value)
+            raise InputError(f'{name} is "{shown:.80}"; accepted: UTF-8') from None
+    elif isinstance(value, list | tuple | Mapping):
+        for one in (*value, *value.values()) if isinstance(value, Mapping) else value:
+            check_text(name, one)
 
 
 def several(names: str | Sequence[str]) -> list[str]:
