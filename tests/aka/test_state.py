@@ -62,6 +62,12 @@ def test_a_damaged_file_is_refused_and_left_as_it_is(tmp_path, kind, damage):
 
 
 @pytest.mark.parametrize("kind", [SgsnState, EapSessions])
+def test_file_with_the_name_of_a_database_in_memory_is_a_file(tmp_path, monkeypatch, kind):
+    monkeypatch.chdir(tmp_path)
+    assert filled(kind, Path(":memory:")).startswith(b"SQLite format 3")
+
+
+@pytest.mark.parametrize("kind", [SgsnState, EapSessions])
 @pytest.mark.parametrize("what", ["pipe", "device"])
 def test_special_file_is_refused_and_left_as_it_is(tmp_path, kind, what):
     """Otherwise SQLite leaves a journal beside a device, and root could change the device's mode."""

@@ -43,7 +43,7 @@ class StateFile:
         """Opens or creates a file. Raises `InputError` if it belongs to another program or is in use, and
         `ShakedownError` if the disk is full.
         """
-        self._path = Path(path)
+        self._path = Path(path).absolute()
         if is_special(self._path):
             # SQLite would create files next to a device, and its mode must not be changed.
             raise InputError(f"{path}: {SPECIAL}; accepted: {self.WHAT}, or a new file")
@@ -54,7 +54,10 @@ class StateFile:
         except ValueError as error:
             raise InputError(f"{str(path)!r}: {error}") from error
         try:
-            self._database = sqlite3.connect(path, timeout=1.0, isolation_level=None, check_same_thread=False)
+            # An absolute path, because SQLite keeps `:memory:` in memory.
+            self._database = sqlite3.connect(
+                self._path, timeout=1.0, isolation_level=None, check_same_thread=False
+            )
             self._open()
         except sqlite3.Error as error:
             if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
