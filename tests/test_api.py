@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import pickle
 import socket
 import subprocess
 import sys
@@ -13,12 +14,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
+import numpy as np
 import pytest
 
 import shakedown
 from runs import python
 from shakedown.cli import SECTIONS
-from shakedown.errors import InputError
+from shakedown.errors import MAX_LINE, InputError
 from shakedown.live.path_probe import Reflector
 from shakedown.native.core import extension
 
@@ -207,6 +209,15 @@ def test_captures_are_read_during_iteration(tmp_path):
         shakedown.capture(["tls1.2/psk"], tmp_path / "a.pcap")
 
 
+def test_inspection_cannot_be_pickled_but_its_connections_can(tmp_path):
+    shakedown.capture("tls1.2/psk", tmp_path / "c.pcap")
+    inspection = shakedown.inspect(tmp_path / "c.pcap")
+    with pytest.raises(TypeError, match="its connections can be"):
+        pickle.dumps(inspection)
+    [found] = [one.connection for one in inspection]
+    assert pickle.loads(pickle.dumps(found)) == found
+
+
 def test_predict_and_capacity_accept_one_name_or_several():
     [one] = shakedown.predict("tls1.2/psk", device="cortex-m4")
     assert 0.0 < one.ready_s.p50 <= one.ready_s.p99
@@ -232,6 +243,37 @@ def test_unknown_and_missing_arguments_get_a_suggestion():
         shakedown.predict("tls1.2/psk", workers=2)
     with pytest.raises(TypeError, match=r"^missing a required argument: 'within_s'$"):
         shakedown.capacity("tls1.2/psk")
+    with pytest.raises(
+        TypeError, match=r"'within_s'; unknown argument 'within'; did you mean \"within_s\"\?$"
+    ):
+        shakedown.capacity("tls1.2/psk", within=1)
+
+
+SURROGATE = os.fsdecode(b"\xff")
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: shakedown.measure(SURROGATE), f'"{SURROGATE}" is not text; accepted: UTF-8'),
+        (lambda: shakedown.measure("tls1.2/psk", options=shakedown.MeasureOptions(chain=SURROGATE)), "UTF-8"),
+        (lambda: shakedown.Fleet(clients=SURROGATE), "clients is '\\udcff'; accepted: a whole number"),
+        (lambda: shakedown.MeasureOptions(carrier=SURROGATE), "accepted: bare, eap"),
+        (lambda: shakedown.capture("tls1.2/psk", "x" * 100_000), "name too long"),
+        (lambda: shakedown.capture("tls1.2/psk", "a\0b"), "NUL byte"),
+        (lambda: shakedown.devices(Path("a\0b")), "null byte; accepted: a readable device profile"),
+        (lambda: shakedown.predict("tls1.2/psk", bearer=Path("a\0b")), "accepted: a readable bearer profile"),
+        (lambda: shakedown.MeasureOptions(server_software=Path("a\0b")), "readable server software profile"),
+        (lambda: shakedown.Costs(scale_from=Path("a\0b")), "accepted: a readable device profile"),
+        (lambda: shakedown.measure("x" * 100_000), "; accepted: ssl3 tls1.0"),
+    ],
+)  # fmt: skip
+def test_names_that_the_system_refuses_are_reported_in_one_line_of_limited_length(call, said):
+    with pytest.raises(shakedown.InputError) as caught:
+        call()
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) <= MAX_LINE + 3
 
 
 @pytest.mark.parametrize(
@@ -293,6 +335,10 @@ def test_option_groups_are_validated_on_creation(kind, options, said):
         getattr(shakedown, kind)(**options)
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_repr_of_options_may_contain_arrays():
+    assert repr(shakedown.Fleet(endpoints=np.array([1, 2]))) == "Fleet(endpoints=array([1, 2]))"
 
 
 def test_repr_of_options_has_given_values_and_no_password():

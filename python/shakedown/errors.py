@@ -6,6 +6,9 @@ import errno
 import re
 from collections.abc import Collection, Iterable
 
+MAX_LINE = 2_000
+"""Characters of an error line."""
+
 MAX_WORD = 200
 """Longer words are not compared with accepted ones, because the time is quadratic in the length."""
 
@@ -17,9 +20,12 @@ MIN_PART, MAX_HOLDING = 3, 3
 
 
 class ShakedownError(Exception):
-    """A failure that is not a defect of this program; `str()` is one line."""
+    """A failure that is not a defect of this program; `str()` is one line of limited length."""
 
     exit_status = 1
+
+    def __str__(self) -> str:
+        return bounded(super().__str__())
 
 
 class InputError(ShakedownError):
@@ -30,6 +36,25 @@ class InputError(ShakedownError):
 
 class NoUseError(InputError):
     """The input is valid, but the suite does not use it."""
+
+
+def bounded(line: str) -> str:
+    """Shortens the middle of a long line; its end states what is accepted."""
+    if len(line) <= MAX_LINE:
+        return line
+    half = MAX_LINE // 2
+    return f"{line[:half]} … {line[-half:]}"
+
+
+def refused_name(error: Exception) -> str:
+    """The line for a text or a file's name that Python or the system refuses; empty for other errors."""
+    if isinstance(error, UnicodeEncodeError) and "surrogates" in error.reason:
+        return f'"{error.object[:60]}" is not text; accepted: UTF-8'
+    if isinstance(error, ValueError) and str(error) == "embedded null byte":
+        return "a name contains a NUL byte; accepted: names without NUL bytes"
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        return f"{str(error.filename)[:60]}…: {os_reason(error)}"
+    return ""
 
 
 def without_name(reason: str, name: str) -> str:

@@ -19,7 +19,16 @@ from typing import NoReturn, TextIO
 import click
 from click.shell_completion import FishComplete, add_completion_class
 
-from shakedown.errors import ShakedownError, did_you_mean, os_failure, os_reason, with_options, without_codes
+from shakedown.errors import (
+    ShakedownError,
+    bounded,
+    did_you_mean,
+    os_failure,
+    os_reason,
+    refused_name,
+    with_options,
+    without_codes,
+)
 from shakedown.files.text import json_escaped, visible
 
 SECTIONS: dict[str, tuple[str, ...]] = {
@@ -32,9 +41,6 @@ SECTIONS: dict[str, tuple[str, ...]] = {
 
 PATTERN_OPTIONS = ("device", "server_device", "bearer")
 """Options of predictions and simulations that accept patterns."""
-
-MAX_LINE = 2_000
-"""Characters of an error line."""
 
 TRACEBACK_VARIABLE = "SHAKEDOWN_TRACEBACK"
 COMPLETION_VARIABLE = "_SHAKEDOWN_COMPLETE"
@@ -323,7 +329,7 @@ def _fail(message: str, status: int, error: BaseException | None = None) -> int:
     if message.lower().startswith("error: "):
         message = message[len("error: ") :]
     # Line ends become spaces; other control characters are printed visibly.
-    line = _bounded(visible(" ".join(without_codes(message).split(" ")).strip()))
+    line = bounded(visible(" ".join(without_codes(message).split(" ")).strip()))
     try:
         # Imported here, because a package must be initialised before its own modules are imported.
         from shakedown.cli._output import note
@@ -333,14 +339,6 @@ def _fail(message: str, status: int, error: BaseException | None = None) -> int:
     except OSError:
         _discard_output()
     return status
-
-
-def _bounded(line: str) -> str:
-    """Shortens the middle of a long line; its end states what is accepted."""
-    if len(line) <= MAX_LINE:
-        return line
-    half = MAX_LINE // 2
-    return f"{line[:half]} … {line[-half:]}"
 
 
 def _is_sentence(line: str) -> bool:
@@ -360,12 +358,8 @@ def _fail_unforeseen(error: Exception) -> int:
         where = f"{error.filename}: " if isinstance(error.filename, str | Path) else ""
         line = f"{where}{os_reason(error)}"
         return _fail(line, os_failure(line, error).exit_status, error)
-    if isinstance(error, UnicodeEncodeError) and "surrogates" in error.reason:
-        return _fail(f'"{error.object[:60]}" is not text; accepted: UTF-8', STATUS_WRONG_INPUT, error)
-    if isinstance(error, ValueError) and str(error) == "embedded null byte":
-        return _fail(
-            "a name contains a NUL byte; accepted: names without NUL bytes", STATUS_WRONG_INPUT, error
-        )
+    if line := refused_name(error):
+        return _fail(line, STATUS_WRONG_INPUT, error)
     return _fail(
         f"internal error: {type(error).__name__}: {error} "
         f"(a defect of this program; set {TRACEBACK_VARIABLE}=1 to see where)",

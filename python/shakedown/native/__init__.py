@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from msgspec import structs
 
 from shakedown.errors import InputError, NoUseError, ShakedownError, did_you_mean
+from shakedown.files.text import visible
 from shakedown.native.core import extension
-from shakedown.schema.arguments import check, check_text
+from shakedown.schema.arguments import check
 from shakedown.schema.base import builtins, convert
 from shakedown.schema.catalogue import Build, StackEntry, SuiteEntry
 from shakedown.schema.measured import Machine, Measurement, Transfer
@@ -228,6 +229,19 @@ def transfers(
             options=chosen_options(options, handshake),
         )
     return convert(found, list[Transfer])
+
+
+def check_text(name: str, value: object) -> None:
+    """Raises `InputError` for a text or a path, or one in a list or mapping, whose bytes are not UTF-8."""
+    if isinstance(value, str | Path):
+        try:
+            str(value).encode()
+        except UnicodeEncodeError:
+            shown = "…" if name.endswith(("password", "secret")) else visible(value)
+            raise InputError(f'{name} is "{shown:.80}"; accepted: UTF-8') from None
+    elif isinstance(value, list | tuple | Mapping):
+        for one in (*value, *value.values()) if isinstance(value, Mapping) else value:
+            check_text(name, one)
 
 
 def paths_as_text(options: Mapping[str, object]) -> dict[str, object]:

@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from shakedown.native import name_errors_as_input, paths_as_text
+from shakedown.native import check_text, name_errors_as_input, paths_as_text
 from shakedown.native.core import extension
 from shakedown.schema import convert
 from shakedown.schema.aka import HssSummary, ProvisionedFiles, SgsnSummary
-from shakedown.schema.arguments import check_text
 
 
 def suites(suite: str) -> tuple[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 from shakedown.errors import InputError
 from shakedown.files.text import visible
@@ -48,6 +48,9 @@ class Inspection:
 
     def __init__(self, inner: Any) -> None:  # noqa: ANN401 - the core's object
         self._inner = inner
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("an Inspection cannot be pickled or copied; its connections can be")
 
     def __iter__(self) -> Iterator[Inspected]:
         return map(Inspected, self._inner)

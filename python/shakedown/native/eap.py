@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from shakedown.errors import InputError
-from shakedown.native import name_errors_as_input, paths_as_text
+from shakedown.native import check_text, name_errors_as_input, paths_as_text
 from shakedown.native.core import extension
 from shakedown.schema import convert
-from shakedown.schema.arguments import check_text
 from shakedown.schema.eap import Authentications, ServerTally
 from shakedown.schema.options import EapOptions
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from shakedown.native import chosen_options, name_errors_as_input, release_build
+from shakedown.native import check_text, chosen_options, name_errors_as_input, release_build
 from shakedown.native.core import extension
 from shakedown.schema import convert
-from shakedown.schema.arguments import check_text
 from shakedown.schema.live import LoadOutcome, LoadProgress
 
 if TYPE_CHECKING:

@@ -269,6 +269,8 @@ def _load(folder: str, word: str, name: str, parse: Callable[[dict[str, Any], st
         found = path.stat()
     except OSError as error:
         raise InputError(f"{path}: {os_reason(error)}; accepted: a readable {word} profile") from None
+    except ValueError as error:
+        raise InputError(f"{str(path)!r}: {error}; accepted: a readable {word} profile") from None
     # The stamp differs if the file was replaced, or if the relative path is that of another file.
     stamp = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
     profile: Profile = _read(path, stamp, parse)

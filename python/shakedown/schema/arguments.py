@@ -10,8 +10,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
-from shakedown.errors import InputError, did_you_mean
-from shakedown.files.text import visible
+from shakedown.errors import InputError, did_you_mean, refused_name
 
 if TYPE_CHECKING:
     from inspect import Signature
@@ -52,8 +51,8 @@ def _words(kind: str) -> str | None:
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
-    """Makes a function raise `InputError` for arguments that do not match their annotations, and converts
-    arguments of other libraries to Python's types.
+    """Makes a function raise `InputError` for arguments that do not match their annotations and for names
+    that the system refuses, and converts arguments of other libraries to Python's types.
 
     Missing and unknown arguments raise a `TypeError`, as usual in Python.
     """
@@ -68,6 +67,8 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         except TypeError as error:
             unknown = next((name for name in kwargs if name not in signature.parameters), "")
             hint = did_you_mean(unknown, signature.parameters) if unknown else ""
+            if hint and f"'{unknown}'" not in str(error):
+                hint = f"; unknown argument '{unknown}'{hint}"
             if unknown and (option := _option(unknown, signature, function.__globals__)):
                 hint = f"; for {unknown}: {option}"
             raise TypeError(f"{error}{hint}") from None
@@ -79,7 +80,12 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
             bound.arguments[name] = found = plain(value)
             for one in found if parameter.kind is parameter.VAR_POSITIONAL else (found,):
                 check(name, one, str(parameter.annotation))
-        return function(*bound.args, **bound.kwargs)
+        try:
+            return function(*bound.args, **bound.kwargs)
+        except (ValueError, OSError) as error:
+            if line := refused_name(error):
+                raise InputError(line) from error
+            raise
 
     return call
 
@@ -131,19 +137,6 @@ def check(name: str, value: object, annotation: str) -> None:
     except ValueError:  # an integer of thousands of digits
         shown = "a number of thousands of digits"
     raise InputError(f"{name} is {shown[:80]}; accepted: {' or '.join(filter(None, words))}")
-
-
-def check_text(name: str, value: object) -> None:
-    """Raises `InputError` for a text or a path, or one in a list or mapping, whose bytes are not UTF-8."""
-    if isinstance(value, str | Path):
-        try:
-            str(value).encode()
-        except UnicodeEncodeError:
-            shown = "…" if name.endswith(("password", "secret")) else visible(value)
-            raise InputError(f'{name} is "{shown:.80}"; accepted: UTF-8') from None
-    elif isinstance(value, list | tuple | Mapping):
-        for one in (*value, *value.values()) if isinstance(value, Mapping) else value:
-            check_text(name, one)
 
 
 def several(names: str | Sequence[str]) -> list[str]:

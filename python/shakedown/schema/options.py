@@ -96,7 +96,7 @@ class Declared:
             found = profile_name(found) if self.form in ("device", "server software") else str(found)
         try:
             return msgspec.convert(found, self.kind)
-        except msgspec.ValidationError:
+        except (msgspec.ValidationError, UnicodeEncodeError):
             raise InputError(f"{self.field} is {found!r:.80}; accepted: {self.accepted}") from None
 
 
@@ -162,7 +162,8 @@ class OptionGroup(Object, frozen=True, kw_only=True):
         return {
             field.name: value
             for field in msgspec.structs.fields(self)
-            if (value := getattr(self, field.name)) != field.default
+            # Arrays have no truth value.
+            if type(value := getattr(self, field.name)) is not type(field.default) or value != field.default
         }
 
     def __post_init__(self) -> None:
