@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shakedown.cli._options import command_of, suites_argument
+from shakedown.cli._options import command_of, only_with, suites_argument
 from shakedown.cli._output import clear_echo, echo, force_option, json_option, note, print_json
 from shakedown.cli._types import FILE
 
@@ -68,6 +68,7 @@ def command(
     from shakedown.native.scenario import MeasureOptions
     from shakedown.schema.options import ServerOptions, options_of
 
+    only_with("--chain", chain is not None, key=key, ca=ca)
     for file in (ca_out, traces_out):
         if file is not None:
             check_free(file, force)

@@ -70,6 +70,17 @@ def test_several_suites_are_served_at_one_address(peer):
     assert counted["handshakes"]["full"] == 3
 
 
+@pytest.mark.parametrize("option", ["--key", "--ca"])
+def test_file_without_its_chain_is_refused(option):
+    done = subprocess.run(
+        command("tls1.3/x25519/p256/server", "--listen", "127.0.0.1:0", option, "k.pem"),
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert (done.returncode, done.stderr) == (2, f"error: {option} requires --chain\n")
+
+
 @pytest.mark.parametrize("option", ["--chain", "--client-ca"])
 def test_missing_file_is_reported_in_one_line(option):
     done = subprocess.run(
