@@ -165,6 +165,14 @@ def test_kept_connections_are_limited_and_all_are_counted(home, monkeypatch):
     assert list(found.without_cost) == NAMES[2:]
 
 
+def test_capture_whose_first_packet_is_cut_off_has_nothing_to_use(home, tmp_path, shakedown):
+    (tmp_path / "c.pcap").write_bytes((home / "gateway.pcap").read_bytes()[:30])
+    done = shakedown("inspect", "c.pcap", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: c.pcap: ")
+    assert "what came before" not in done.stderr
+
+
 def test_truncated_capture_keeps_what_was_read_and_is_reported(home, tmp_path, shakedown):
     whole = (home / "gateway.pcap").read_bytes()
     (tmp_path / "gateway.pcap").write_bytes(whole[: len(whole) // 2])

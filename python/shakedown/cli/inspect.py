@@ -109,7 +109,7 @@ def command(
             note(line)
     if found.problem is not None:
         # The part that could be read has been printed; the exit status shows that it is incomplete.
-        raise InputError(cut_short(capture, found.problem))
+        raise InputError(cut_short(capture, found.problem, found.summary.packets))
 
 
 def _only(

@@ -44,9 +44,10 @@ MAX_TRACES = 12
 """Suites of a capture that are estimated."""
 
 
-def cut_short(capture: object, problem: str) -> str:
-    """The note for a capture whose reading ended before the end of the file."""
-    return f"{capture}: {problem}; what came before is used, and connections may lack what came after"
+def cut_short(capture: object, problem: str, packets: int) -> str:
+    """The note for a capture whose reading ended, after some packets, before the end of the file."""
+    used = "; what came before is used, and connections may lack what came after" if packets else ""
+    return f"{capture}: {problem}{used}"
 
 
 def run(scenario: Scenario, run: Run) -> Capture:
@@ -267,7 +268,9 @@ def traces(scenario: Scenario, found: Capture) -> dict[Source, Trace]:
 
 
 def notes(found: Capture) -> list[str]:
-    lines = [cut_short(found.name, found.problem)] if found.problem else []
+    lines = []
+    if found.problem and found.summary is not None:
+        lines.append(cut_short(found.name, found.problem, found.summary.packets))
     return [*lines, *([] if found.kinds else [f"{found.name}: no handshake in it"])]
 
 
