@@ -14,6 +14,7 @@ import pandas
 import polars
 import pytest
 import vl_convert
+from msgspec import UNSET
 
 import real
 import shakedown
@@ -92,6 +93,10 @@ def test_rows_name_suites_that_the_server_software_does_not_offer():
         assert [row.server_software_note for row in rows] == [said, None]
         assert repr(rows).count(said) == 1
         assert rows._repr_html_().count(said) == 1
+    measured = shakedown.measure(SUITES, 2, options=shakedown.MeasureOptions(server_software="nginx"))
+    assert [row.server_software_note for row in measured] == [said, UNSET]
+    assert repr(measured).count(said) == 1
+    assert measured._repr_html_().count(said) == 1
 
 
 NAMES = ["measure", "predict", "capacity", "simulate", "devices", "bearers", "suites", "stacks", "primitives"]

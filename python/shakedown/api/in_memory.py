@@ -130,8 +130,10 @@ def measure_one(
     for size in transfer_bytes:
         if not 1 <= size <= 1 << 30:
             raise InputError(f"a transfer of {size} bytes; accepted: from 1 to {1 << 30:,}")
-    options = options.issuing(handshake.suite)
+    note, options = options.software_note(handshake.suite), options.issuing(handshake.suite)
     found = native.measure(handshake, options, progress=progress)
+    if note is not None:
+        found = msgspec.structs.replace(found, server_software_note=note)
     if transfer_bytes:
         moved = native.transfers(handshake, transfer_bytes, link=link, options=options)
         found = msgspec.structs.replace(found, transfers=tuple(moved))

@@ -179,9 +179,10 @@ def command(
                 found = measure_one(one, replace(chosen, repeat=more))
             measured.append(found)
     show()
-    of_software = [remark for one in handshakes for remark in chosen.software_notes(one.suite)]
+    of_software = [one.server_software_note for one in measured]
     for remark in (*native.take_notices(), *of_software):
-        note(remark)
+        if remark:
+            note(remark)
     if pcap:
         in_memory.write_capture(handshakes, pcap, keylog, chosen, replace=force)
         note(f"capture: {pcap}")

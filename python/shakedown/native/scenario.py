@@ -94,10 +94,9 @@ class MeasureOptions(OptionGroup, frozen=True, kw_only=True):
         tickets = software.tickets_of(resumption="/resumed" in suite)
         return msgspec.structs.replace(self, tickets=tickets)
 
-    def software_notes(self, suite: str) -> list[str]:
-        """A note if the server's software does not offer the suite, or does not resume its sessions."""
-        note = self._software().note(suite)
-        return [] if note is None else [note]
+    def software_note(self, suite: str) -> str | None:
+        """The note that the server's software does not offer the suite, or does not resume its sessions."""
+        return self._software().note(suite)
 
     def checked(self) -> MeasureOptions:
         """The validated options, with the verification time.

@@ -181,7 +181,11 @@ class InstructionCounts(Object, frozen=True, kw_only=True):
 
 
 class Measurement(Trace, frozen=True, kw_only=True):
-    """One suite, measured."""
+    """One suite, measured.
+
+    `server_software_note` states that the server's software does not offer the suite, or does not resume its
+    sessions.
+    """
 
     kind: Literal["measured"]
     client_stack: StackId
@@ -202,6 +206,7 @@ class Measurement(Trace, frozen=True, kw_only=True):
     instructions: InstructionCounts | UnsetType = UNSET
     transfers: tuple[Transfer, ...] | UnsetType = UNSET
     eap: EapExchange | UnsetType = UNSET
+    server_software_note: Text | UnsetType = UNSET
 
     def __repr__(self) -> str:
         client, server = (self.handshake.of(side).mean for side in ("client", "server"))

@@ -64,7 +64,9 @@ def read_suites(
                 name,
             )
         found[one.suite] = name
-        notes += [*(f"{one.suite}: {note}" for note in one.notes), *options.software_notes(one.suite)]
+        notes += [f"{one.suite}: {note}" for note in one.notes]
+        if (note := options.software_note(one.suite)) is not None:
+            notes.append(note)
         handshake = HandshakeId(
             suite=one.suite,
             client_stack=stacks["client"],

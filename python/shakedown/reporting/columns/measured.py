@@ -204,6 +204,7 @@ def _handshake_row(one: Measurement) -> dict[str, Any]:
         "flights": one.flights,
         "repeat": one.handshake.client_us.n,
         "preempted": one.preempted,
+        "server_software_note": one.server_software_note or None,
     }
     for side in SIDES:
         spread = one.handshake.of(side)
