@@ -85,6 +85,8 @@ def test_profile_may_state_tcp_settings(tmp_path):
         plain.read_text().replace('name = "lte"', 'name = "mine"') + '\n[tcp]\ncongestion = "bbr"\n'
     )
     assert load_bearer(str(path)).tcp == HostTcp("bbr", 10)
+    # Results contain the profile's name, not the path.
+    assert load_bearer(f"{path}:loss=1%").name == "mine:loss=1%"
     path.write_text(path.read_text().replace('"bbr"', '"vegas"'))
     with pytest.raises(InputError, match="cubic, reno, bbr"):
         load_bearer(str(path))

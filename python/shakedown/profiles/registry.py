@@ -103,7 +103,7 @@ def listed(names: Names, known: Callable[[], list[str]], what: str) -> list[str]
     if isinstance(names, Path):
         return [profile_name(names)]
     if isinstance(names, str):
-        return [names if "/" in names or names.endswith(".toml") else one_name(names, what)]
+        return [names if is_path(names) else one_name(names, what)]
     found: dict[str, None] = {}
     for name in names:
         text, colon, change = profile_name(name).partition(":")
@@ -112,6 +112,11 @@ def listed(names: Names, known: Callable[[], list[str]], what: str) -> list[str]
     if not found:
         raise InputError(f"no {what} is named; accepted: one or more")
     return list(found)
+
+
+def is_path(name: str) -> bool:
+    """Whether a profile is named by its file."""
+    return "/" in name or name.endswith(".toml")
 
 
 def load_device(name: str) -> Device:
@@ -125,7 +130,7 @@ def load_device(name: str) -> Device:
             f"device {THIS_MACHINE!r} has no profile yet at {this_machine_path()}; "
             "'shakedown devices measure' creates it"
         )
-    if "/" in name or name.endswith(".toml"):
+    if is_path(name):
         return _load("devices", "device", name, parse_device)
     board, colon, variant = name.partition(":")
     device = _load("devices", "device", board, parse_device)
@@ -142,7 +147,8 @@ def load_bearer(name: str) -> Bearer:
     profile, colon, changes = name.rpartition(":")
     if not colon or "/" in changes:
         return _load("bearers", "bearer", name, parse_bearer)
-    bearer = structs.replace(_load("bearers", "bearer", profile, parse_bearer), name=name)
+    bearer = _load("bearers", "bearer", profile, parse_bearer)
+    bearer = structs.replace(bearer, name=f"{bearer.name}:{changes}")
     keys: set[str] = set()
     for change in changes.split(","):
         bearer = _changed(bearer, change)
@@ -253,7 +259,7 @@ def _titled(name: str, paths: Mapping[str, Path]) -> str:
 
 
 def _load(folder: str, word: str, name: str, parse: Callable[[dict[str, Any], str], Profile]) -> Profile:
-    as_path = "/" in name or name.endswith(".toml")
+    as_path = is_path(name)
     if as_path:
         path = Path(name)
     else:

@@ -14,6 +14,7 @@ from shakedown.errors import InputError, did_you_mean
 from shakedown.files import limits
 from shakedown.files.text import visible
 from shakedown.files.toml import describe, load_toml, locate
+from shakedown.schema.arguments import profile_name
 from shakedown.schema.base import Object
 from shakedown.schema.options import Declared, declared
 from shakedown.schema.units import parse_duration_s, parse_rate_per_s
@@ -141,17 +142,26 @@ class Document:
         }
 
     def profiles(self, key: str, names: tuple[str, ...]) -> tuple[str, ...]:
-        """Checks that each name is that of a profile; returns the names."""
+        """Checks that each is a profile's name, or a file's path from the experiment's folder; returns names
+        and paths. Profiles with equal names are refused, because results contain only the names.
+        """
+        found: dict[str, str] = {}
         if names:
-            from shakedown.profiles import bearer_names, device_names, load_device
-            from shakedown.profiles.registry import user_data_dir
+            from shakedown.profiles import bearer_names, device_names, load_bearer, load_device
+            from shakedown.profiles.registry import is_path
 
             known = bearer_names() if key == "bearers" else device_names()
-            folder = user_data_dir() / ("bearers" if key == "bearers" else "devices")
+            load = load_bearer if key == "bearers" else load_device
             for name in names:
-                if "/" in name or name.endswith(".toml"):
-                    where = f"the name of a profile; copy the file to {folder}"
-                    raise self.wrong(key, f"{describe(name)} is a path; accepted: {where}", name)
+                if is_path(name):
+                    path = profile_name(self.path.parent / name)
+                    with self.at(key, name):
+                        own = load(path).name
+                    if own in found or own in names:
+                        what = f"{describe(name)} has the name {describe(own)}, as another one"
+                        raise self.wrong(key, f"{what}; accepted: different names", name)
+                    found[own] = path
+                    continue
                 board, variant, _ = name.partition(":") if key != "bearers" else (name, "", "")
                 if board not in known:
                     hint = did_you_mean(name, known) or f"; accepted: {', '.join(known)}"
@@ -159,7 +169,8 @@ class Document:
                 if variant:
                     with self.at(key, name):
                         load_device(name)
-        return names
+                found[name] = name
+        return tuple(found.values())
 
     def entry(self, table: Mapping[str, Any], inside: str, key: str) -> str | None:
         """A string of a table, which may be missing but not empty."""
