@@ -96,7 +96,9 @@ def test_preset_has_the_wake_energy_of_the_measured_bearer(pair):
         for one in pair
     ]
     assert rows[0]["wake_tail_j"] == rows[1]["wake_tail_j"]
-    terms = [row["energy_terms"].removeprefix(f"over {one}: ") for row, one in zip(rows, pair, strict=True)]
+    terms = [
+        row["energy_terms"][0].removeprefix(f"over {one}: ") for row, one in zip(rows, pair, strict=True)
+    ]
     assert [term.partition("(")[0] for term in terms] == ["from idle "] * 2
 
 
@@ -224,3 +226,9 @@ def test_stated_power_is_not_replaced_by_an_assumption():
             assert getattr(found, key) == watts if watts else 0.0 < getattr(found, key) < 0.1
         assert found.spread == 3.0
     assert device.power is device.energy
+
+
+def test_rows_of_predict_and_simulate_state_energy_terms_in_the_same_form():
+    [predicted] = shakedown.predict([PSK], bearer="lte")
+    [replayed] = shakedown.simulate([PSK], shakedown.Fleet(arrivals="storm:5s", clients=20), bearer="lte")
+    assert predicted.energy_terms == replayed.energy_terms != ()

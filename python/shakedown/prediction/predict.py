@@ -353,7 +353,7 @@ def _energy(one: Scenario, done_s: float | None, model: str, longer_s: float) ->
         "wake_tail_j": bounds(energy.wake_tail, energy.wake_tail_basis, energy.wake_tail_missing),
         "resumption_saves_j": None,
         "energy_parts_j": {name: None if part is None else part.mean for name, part in parts.items()},
-        "energy_terms": energy.terms,
+        "energy_terms": [energy.terms],
         "handshakes_per_charge": None if battery_j is None else _per_charge(battery_j, energy),
     }
 

@@ -162,7 +162,7 @@ class Prediction(Object, frozen=True, kw_only=True):
     p99_interval_s: tuple[Number, Number] | None
     connection_s: Connections
     energy_parts_j: EnergyParts
-    energy_terms: Text
+    energy_terms: tuple[Text, ...]
     handshakes_per_charge: Bounds | None
     ratio_to_first: Bounds | None
     failed: Number = 0.0

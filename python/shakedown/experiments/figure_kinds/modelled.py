@@ -295,7 +295,7 @@ def _facts(found: Modelled) -> Iterator[Row]:
         lacking = dict.fromkeys((*one["energy_j"]["missing"], *one["wake_tail_j"]["missing"]))
         if lacking:
             yield fact("predicted.energy.missing", ", ".join(lacking), rate_per_s=rate)
-        yield fact("predicted.energy.terms", one["energy_terms"], rate_per_s=rate)
+        yield fact("predicted.energy.terms", "; ".join(one["energy_terms"]), rate_per_s=rate)
         for row in key_share("predicted", one["unused_key_share_s"]):
             yield {**row, "rate_per_s": rate}
         if found.workers:

@@ -264,10 +264,12 @@ def notes(rows: Sequence[Row], shown: Set[str]) -> Iterator[str]:
         for part in found["missing"]
     )
     if "wake_tail_j" in shown or "handshakes_per_charge" in shown:
-        yield from dict.fromkeys(f"wake and tail {row['energy_terms']}" for row in rows)
+        yield from dict.fromkeys(f"wake and tail {one}" for row in rows for one in row["energy_terms"])
     elif "energy_j" in shown:
         yield from dict.fromkeys(
-            f"wake and tail add {energy_text(flat(row), 'wake_tail_j')} {row['energy_terms']}" for row in rows
+            f"wake and tail add {energy_text(flat(row), 'wake_tail_j')} {one}"
+            for row in rows
+            for one in row["energy_terms"]
         )
     yield from _other_builds(rows)
 
