@@ -41,6 +41,13 @@ def test_unloaded_handshake_time_matches_the_model():
         assert simulated == pytest.approx(modelled, rel=0.03), bearer
 
 
+@pytest.mark.parametrize("limit", [{}, {"max_handshakes": 9}, {"accept_queue": 9}, {"admission": "rate=9/s"}])
+def test_no_formula_is_given_for_servers_that_may_refuse_clients(limit):
+    fleet = shakedown.Fleet(arrivals="poisson:1/s", clients=100, **limit)
+    (row,) = shakedown.simulate(SUITES[0], fleet, bearer="ethernet")
+    assert (row.modelled is None) is bool(limit)
+
+
 def test_single_server_flight_matches_mg1():
     """M/G/1 with the engine alone: an ideal transport, no network."""
     work = {"kind": "exponential", "minimum_s": 0.5, "mean_s": 1.0}

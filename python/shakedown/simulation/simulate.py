@@ -436,15 +436,15 @@ def spread(
 
 
 def closed_form(one: Estimate, arrivals: Arrivals, job: Job) -> ClosedForm | None:
-    """The same figures by formulas, which ignore `max_handshakes`, `accept_queue` and timeouts. None for
-    arrivals that are not Poisson, admission control, autoscaling, retries, resumption, data after the
-    handshake, processor sharing, several servers without `hash`, and work without a cost figure.
+    """The same figures by formulas, which ignore timeouts. None for arrivals that are not Poisson, servers
+    that may refuse clients, autoscaling, retries, resumption, data after the handshake, processor sharing,
+    several servers without `hash`, and work without a cost figure.
     """
     rate = arrivals.rate_per_s
     if arrivals.kind != "poisson" or rate is None or job.resumed is not None:
         return None
     fleet = job.settled.fleet
-    if fleet.admission is not None or fleet.autoscale is not None or fleet.records is not None:
+    if is_limited(job.settled) or fleet.autoscale is not None or fleet.records is not None:
         return None
     if job.settled.retries or fleet.discipline == "ps" or one.missing:
         return None
