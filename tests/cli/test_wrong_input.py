@@ -130,10 +130,10 @@ def test_usage_errors_are_reported_in_one_line(arguments, words, fake, capsys):
         ),
         (
             GOOD + 'devices = ["phone", "boards/other.toml"]\n',
-            ["line 2", "/boards/other.toml: no such file", "accepted: a readable device profile"],
+            ["line 2", '"boards/other.toml" is a path', "the name of a profile", "/shakedown/devices"],
         ),
-        (GOOD + 'bearers = ["my.toml"]\n', ["/my.toml: no such file", "a readable bearer profile"]),
-        (GOOD + 'server_device = "./s.toml"\n', ["/s.toml: no such file"]),
+        (GOOD + 'bearers = ["my.toml"]\n', ['"my.toml" is a path', "/shakedown/bearers"]),
+        (GOOD + 'server_device = "./s.toml"\n', ['"./s.toml" is a path', "/shakedown/devices"]),
         (GOOD + "[repeat]\nx = 1\n", ["line 2", "key repeat", "a table"]),
         (GOOD + "wtls = 1\n", ["line 2", "key wtls", "found 1", "a table"]),
         (GOOD + "[wtls]\nprivate_curves = true\n", ["line 2", "key wtls", "applies only to wtls suites"]),

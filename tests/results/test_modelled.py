@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import msgspec
 import numpy as np
 import pytest
 
 import real
 from results.folders import in_memory
-from shakedown import profiles
-from shakedown.cli import exit_status
 from shakedown.experiments.figure_kinds import Run, modelled
 from shakedown.experiments.file.experiment import Experiment
 from shakedown.models.distribution import Distribution
@@ -258,30 +254,3 @@ def test_saved_figures_have_the_marks_of_printed_ones():
     for key in ("client_s", "server_s", "energy_j", "handshakes_per_charge"):
         assert (key, "≈") in marks
     assert {"client_s", "server_s"} & bounded
-
-
-def test_profiles_named_by_their_files_appear_under_their_own_names(tmp_path, fake, capsys):
-    shipped = Path(profiles.__file__).parent
-    (tmp_path / "x").mkdir()
-    for name, kind, file in (
-        ("mine", "bearers", "lte"),
-        ("lte", "bearers", "lte"),
-        ("my-phone", "devices", "phone"),
-    ):
-        text = (shipped / kind / f"{file}.toml").read_text("utf-8")
-        (tmp_path / "x" / f"of-{name}.toml").write_text(text.replace(f'"{file}"', f'"{name}"', 1), "utf-8")
-    experiment = tmp_path / "e.toml"
-    text = (
-        'suites = ["tls1.2/psk"]\ndevices = ["x/of-my-phone.toml"]\nbearers = ["lte", "./x/of-mine.toml"]\n'
-    )
-    experiment.write_text(text)
-    assert exit_status(["run", str(experiment), "--out", str(tmp_path / "r"), "--no-report"]) == 0
-    table = load_results(tmp_path / "r").table.drop_nulls("bearer")
-    assert set(table.select("device", "server_device", "bearer").iter_rows()) == {
-        ("my-phone", "server", "lte"),
-        ("my-phone", "server", "mine"),
-    }
-    capsys.readouterr()
-    experiment.write_text(text.replace("of-mine", "of-lte"))
-    assert exit_status(["validate", str(experiment)]) == 2
-    assert '"./x/of-lte.toml" has the name "lte", as another one' in capsys.readouterr().err

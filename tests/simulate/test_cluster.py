@@ -9,14 +9,12 @@ import socket
 import warnings
 from functools import partial
 from multiprocessing import active_children
-from pathlib import Path
 
 import polars as pl
 import pytest
 
 import runs
 from dask_programs import SPREAD
-from shakedown import profiles
 from shakedown.errors import InputError, ShakedownError
 from shakedown.experiments import cluster, load_generators
 from shakedown.experiments.runner import run_experiment
@@ -71,13 +69,6 @@ def test_worker_of_another_version_is_reported(client, monkeypatch):
     monkeypatch.setattr(cluster, "fingerprint", lambda profiles: {**real(profiles), **other})
     with pytest.raises(ShakedownError, match=r"worker tls://.* has another shakedown: .*accepted: 9\.9"):
         cluster.check_workers(client)
-
-
-def test_fingerprint_covers_profiles_named_by_their_files():
-    path = str(Path(profiles.__file__).with_name("bearers") / "lte.toml")
-    found = cluster.fingerprint([path, "lte", "nowhere.toml"])
-    assert found[f"profile {path}"] == found["profile lte"]
-    assert found["profile nowhere.toml"] == "missing"
 
 
 def test_worker_with_another_profile_is_reported(client, monkeypatch):

@@ -332,18 +332,16 @@ def fingerprint(profiles: Sequence[str]) -> dict[str, str]:
     """What figures depend on but jobs do not contain: versions of program and core, and named profiles."""
     from shakedown import native
     from shakedown.profiles import bearer_names, device_names, load_bearer, load_device
-    from shakedown.profiles.registry import is_path
 
     build = native.build()
     found = {"shakedown": f"{build.shakedown} ({build.profile})"}
     for name in profiles:
-        text = "missing"
-        for known, load in ((device_names, load_device), (bearer_names, load_bearer)):
-            if name in known() or is_path(name):
-                # A path may be that of either.
-                with suppress(InputError):
-                    text = repr(load(name).as_json())
-                    break
+        if name in device_names():
+            text = repr(load_device(name).as_json())
+        elif name in bearer_names():
+            text = repr(load_bearer(name).as_json())
+        else:
+            text = "missing"
         found[f"profile {name}"] = sha256(text.encode()).hexdigest()[:12] if text != "missing" else text
     return found
 

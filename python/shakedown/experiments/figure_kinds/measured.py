@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from msgspec import UNSET, UnsetType
 
-from shakedown.profiles.registry import is_path, load_bearer, load_device
 from shakedown.results.table import Row, fact, figure, identity_columns
 from shakedown.schema.base import SIDES
 from shakedown.schema.measured import CountedOperation, Measurement, Spread
@@ -16,7 +15,6 @@ from shakedown.schema.trace import Message, Operation, Trace, bare
 if TYPE_CHECKING:
     from shakedown.experiments.figure_kinds import Run, Source
     from shakedown.native.scenario import Scenario
-    from shakedown.profiles import Bearer, Device
     from shakedown.results.folder import Results
 
 
@@ -118,19 +116,8 @@ def _memory(one: Measurement) -> Iterator[Row]:
 
 def place_columns(scenario: Scenario) -> Row:
     """The columns that all rows of a scenario share, except its handshake's identity."""
-    return {
-        "scenario": scenario.key,
-        "kind": scenario.kind,
-        "device": _own_name(scenario.device, load_device),
-        "server_device": _own_name(scenario.server_device, load_device),
-        "bearer": _own_name(scenario.bearer, load_bearer),
-        "connection": scenario.connection,
-    }
-
-
-def _own_name(profile: str | None, load: Callable[[str], Device | Bearer]) -> str | None:
-    """The name of a profile, also of one that is named by its file."""
-    return load(profile).name if profile is not None and is_path(profile) else profile
+    where = ("kind", "device", "server_device", "bearer", "connection")
+    return {"scenario": scenario.key, **{name: getattr(scenario, name) for name in where}}
 
 
 def message_columns(message: Message) -> Row:

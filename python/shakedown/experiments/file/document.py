@@ -14,7 +14,6 @@ from shakedown.errors import InputError, did_you_mean
 from shakedown.files import limits
 from shakedown.files.text import visible
 from shakedown.files.toml import describe, load_toml, locate
-from shakedown.schema.arguments import profile_name
 from shakedown.schema.base import Object
 from shakedown.schema.options import Declared, declared
 from shakedown.schema.units import parse_duration_s, parse_rate_per_s
@@ -142,26 +141,17 @@ class Document:
         }
 
     def profiles(self, key: str, names: tuple[str, ...]) -> tuple[str, ...]:
-        """Checks that each is a profile's name, or a file's path from the experiment's folder; returns names
-        and paths. Profiles with equal names are refused, because results contain only the names.
-        """
-        found: dict[str, str] = {}
+        """Checks that each name is that of a profile; returns the names."""
         if names:
-            from shakedown.profiles import bearer_names, device_names, load_bearer, load_device
-            from shakedown.profiles.registry import is_path
+            from shakedown.profiles import bearer_names, device_names, load_device
+            from shakedown.profiles.registry import is_path, user_data_dir
 
             known = bearer_names() if key == "bearers" else device_names()
-            load = load_bearer if key == "bearers" else load_device
+            folder = user_data_dir() / ("bearers" if key == "bearers" else "devices")
             for name in names:
                 if is_path(name):
-                    path = profile_name(self.path.parent / name)
-                    with self.at(key, name):
-                        own = load(path).name
-                    if own in found or own in names:
-                        what = f"{describe(name)} has the name {describe(own)}, as another one"
-                        raise self.wrong(key, f"{what}; accepted: different names", name)
-                    found[own] = path
-                    continue
+                    where = f"the name of a profile; copy the file to {folder}"
+                    raise self.wrong(key, f"{describe(name)} is a path; accepted: {where}", name)
                 board, variant, _ = name.partition(":") if key != "bearers" else (name, "", "")
                 if board not in known:
                     hint = did_you_mean(name, known) or f"; accepted: {', '.join(known)}"
@@ -169,8 +159,7 @@ class Document:
                 if variant:
                     with self.at(key, name):
                         load_device(name)
-                found[name] = name
-        return tuple(found.values())
+        return names
 
     def entry(self, table: Mapping[str, Any], inside: str, key: str) -> str | None:
         """A string of a table, which may be missing but not empty."""
