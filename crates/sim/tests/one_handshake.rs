@@ -264,3 +264,21 @@ fn invalid_replay_is_refused_by_key() {
     replay.bearer = path(5.0, 1.0, "");
     assert_eq!(replay.run().expect("valid").failed, 1.0);
 }
+
+#[test]
+fn completed_handshakes_and_determined_quantiles_are_counted() {
+    // Set-up times vary, so no handshake stands for others.
+    let varying = r#", "setup": {"kind": "uniform", "minimum_s": 0.1, "maximum_s": 0.9}, "loss": 0.2"#;
+    let often = replay(&tls13(1000), &path(10e6, 35.0, varying), 7);
+    let completed = often.completed.expect("none is exact");
+    assert!(completed <= often.handshakes && completed as f64 > 0.9 * often.handshakes as f64);
+    let beyond = 1.0 - often.failed - often.highest_share;
+    assert!(0.0 < beyond && beyond < 0.01, "{beyond}");
+
+    // Without loss all are equal.
+    let seldom = replay(&tls13(1000), &path(10e6, 35.0, r#", "loss": 0.01"#), 7);
+    assert_eq!(seldom.completed, None);
+    assert!(0.99 < seldom.highest_share && seldom.highest_share < 1.0);
+    let never = replay(&tls13(1000), &path(10e6, 35.0, ""), 7);
+    assert_eq!((never.completed, never.highest_share), (None, 1.0));
+}

@@ -5,7 +5,6 @@ datagrams that `simulate` runs.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -31,10 +30,6 @@ MAX_REPLAYS = 32
 MIN_COMPLETED = 30
 """Minimum number of replayed handshakes that complete."""
 
-MIN_BEYOND = 5
-"""Minimum number of replayed handshakes beyond a percentile."""
-
-
 _coarse = ContextVar("coarse", default=False)
 
 
@@ -59,11 +54,14 @@ class Exchange:
         ready: until the client may send application data, the connection included.
         done: until both sides have finished. If a client is ready and the server gives up, only ``ready``
             includes the handshake; no quantile of ``done`` is below that of ``ready``.
-        failed: probability that a side gives up; the times exclude these handshakes.
+        failed: probability that a side gives up before the client is ready; ``ready`` excludes these
+            handshakes.
         link_bytes: mean bytes on the link, including headers, acknowledgements and retransmissions.
         setup_s: mean time of the radio's set-up; 0 if it was connected.
         handshakes: number of replayed handshakes; 1 if nothing varies.
-        completed: how many of them both sides complete, estimated; infinite if none fails.
+        completed: how many of them both sides complete; None if all that lose nothing are equal and complete.
+        highest_percentile: the highest percentile of ``ready``, over all handshakes, that at least five
+            replayed ones exceed.
         p99_interval_s: 95 % confidence interval of the 99th percentile of ``ready``, in seconds; both ends
             are equal if nothing varies.
     """
@@ -75,19 +73,8 @@ class Exchange:
     p99_interval_s: tuple[float, float]
     setup_s: float
     handshakes: int
-    completed: float
-
-    @property
-    def highest_percentile(self) -> float:
-        """The highest percentile of ``ready``, over all handshakes, that at least 5 replayed ones exceed."""
-        if self.handshakes == 1:
-            return 100.0
-        # Each value is that of one handshake or more.
-        below = (
-            0.0 if len(self.ready.weights) <= MIN_BEYOND else float(self.ready.weights[:-MIN_BEYOND].sum())
-        )
-        ready = 1.0 - self.failed
-        return 100.0 * max(ready * below, ready - MIN_BEYOND / self.handshakes)
+    completed: int | None
+    highest_percentile: float
 
 
 def exchange(
@@ -110,13 +97,14 @@ def replayed(spec: Mapping[str, Any], bearer: str) -> Exchange:
     except InputError as error:
         raise InputError(f"bearer {bearer!r}: {error}") from None
     # First answers are of few handshakes.
-    if found is None or (found.completed < MIN_COMPLETED and not _coarse.get()):
+    few = found is not None and found.completed is not None and found.completed < MIN_COMPLETED
+    if found is None or (few and not _coarse.get()):
         stream = spec["handshake"]["transport"] == "stream"
         instead = "a suite over datagrams, a faster bearer" if stream else "a faster bearer"
         handshakes = (
             "no handshake completes, its packets"
             if found is None
-            else f"only {found.completed:.0f} of {found.handshakes:,} replayed handshakes complete, packets"
+            else f"only {found.completed:,} of {found.handshakes:,} replayed handshakes complete, packets"
         )
         raise InputError(
             f"bearer {bearer!r}: {handshakes} are lost or later than the transport's timers; "
@@ -136,9 +124,6 @@ def _replayed(spec: str) -> Exchange | None:
         for name in ("ready", "done")
     )
     low_s, high_s = found["p99_interval_s"]
-    # The least weight is mostly that of one handshake, of as many as are ready or done.
-    done_if_ready = min(1.0, float(ready.weights.min() / done.weights.min()))
-    share = (1.0 - found["failed"]) * done_if_ready
     return Exchange(
         ready,
         done.at_least(ready),
@@ -147,5 +132,6 @@ def _replayed(spec: str) -> Exchange | None:
         (low_s, high_s),
         found["setup_s"],
         found["handshakes"],
-        found["handshakes"] * share if found["failed"] else math.inf,
+        found["completed"],
+        100.0 * found["highest_share"],
     )

@@ -55,6 +55,11 @@ pub struct Replayed {
     pub p99_interval_s: [f64; 2],
     /// The number of replayed handshakes.
     pub handshakes: u64,
+    /// How many of them are in `done`; `None` if all handshakes without loss are equal and complete, so that one
+    /// stands for all.
+    pub completed: Option<u64>,
+    /// The largest share of all handshakes, failed ones included, beyond which [`BEYOND`] replayed ones become ready.
+    pub highest_share: f64,
 }
 
 /// Why a handshake cannot be replayed.
@@ -79,6 +84,8 @@ const COARSE_PART: u64 = 40;
 const MIN_COARSE_HANDSHAKES: usize = 50;
 /// Replays without loss that determine the maximum number of packets, if handshakes vary.
 const TRIALS: u64 = 32;
+/// A quantile of `ready` is determined if at least this number of replayed handshakes is beyond it.
+const BEYOND: usize = 5;
 /// If handshakes without loss are less probable than this, all handshakes are drawn from one stratum.
 const MIN_SHARE: f64 = 0.05;
 /// The first numbers of the handshakes of the two strata and of those without loss; no two ranges overlap.
@@ -183,6 +190,8 @@ impl Replayed {
             setup_s: result.setting_up.as_secs_f64(),
             p99_interval_s: [at, at],
             handshakes: 1,
+            completed: None,
+            highest_share: 1.0,
         }
     }
 
@@ -194,6 +203,8 @@ impl Replayed {
             let found = strata.iter().filter(|stratum| stratum.handshakes() > 0);
             found.map(|stratum| stratum.weight * of(stratum)).sum::<f64>() / drawn
         };
+        let is_exact = strata.iter().any(|stratum| stratum.is_exact && !stratum.done.is_empty());
+        let determined = &ready[..ready.len().saturating_sub(BEYOND)];
         Self {
             failed: mean(&|stratum| stratum.failed as f64 / stratum.handshakes() as f64),
             link_bytes: [0, 1]
@@ -201,6 +212,8 @@ impl Replayed {
             setup_s: sample::mean_setup_s(strata),
             p99_interval_s: sample::p99_interval_s(strata, &ready),
             handshakes: strata.iter().map(|stratum| stratum.handshakes() as u64).sum(),
+            completed: (!is_exact).then(|| strata.iter().map(|stratum| stratum.done.len() as u64).sum()),
+            highest_share: determined.iter().map(|(_, weight)| weight).sum::<f64>() / drawn,
             ready: Times::compacted(&ready),
             done: Times::compacted(&done),
         }
