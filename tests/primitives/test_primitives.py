@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -70,25 +71,22 @@ def test_wrong_options_are_named_in_one_line(options: dict, named: str) -> None:
     assert "\n" not in message
 
 
-@pytest.mark.parametrize("words", [[], ["sign"], ["import", "x"], ["cipher rc4"], ["AES-128"]])
-def test_groups_select_each_chosen_primitive_once(words: list[str]) -> None:
-    names = native.extension().primitive_names
-    found = [name for group in native.primitive_groups(words) for name in names(group)]
-    assert sorted(found) == sorted(names(words))
-
-
 @pytest.mark.parametrize("there", [False, True])
 def test_interrupted_command_prints_the_timed_primitives_and_writes_a_new_profile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], there: bool
 ) -> None:
-    time, out = native.primitives, tmp_path / "p.toml"
+    out = tmp_path / "p.toml"
+    real = native.extension().primitives
 
-    def interrupted(*, filter: list[str], seconds: float) -> list:
-        if "dsa2048" in filter:
-            raise KeyboardInterrupt
-        return time(filter=filter, seconds=seconds)
+    def interrupted(*, progress: Callable[[int, int, str], None], **options: object) -> list:
+        def tell(done: int, total: int, name: str) -> None:
+            if name.endswith("dsa2048"):
+                raise KeyboardInterrupt
+            progress(done, total, name)
 
-    monkeypatch.setattr(native, "primitives", interrupted)
+        return real(progress=tell, **options)
+
+    monkeypatch.setattr(native.extension(), "primitives", interrupted)
     if there:
         out.write_text("a complete profile")
     arguments = ["primitives", "sign", "dsa", "--seconds", "1ms", "--out", str(out), "--json", "--force"]

@@ -13,9 +13,11 @@ use std::time::Duration;
 /// Times every primitive that passes the filter; returns an object for each (operation, algorithm, parameters).
 ///
 /// `progress` is called with the number of completed keys, groups and algorithms, their total number, and the name of
-/// the current one.
+/// the current one; `timed` with the timings of each, except the last, when it is completed.
 #[pyfunction(name = "primitives")]
-#[pyo3(signature = (*, filter = None, seconds = DEFAULT_SECONDS, back_to_back = false, cache = None, progress = None))]
+#[pyo3(signature = (
+    *, filter = None, seconds = DEFAULT_SECONDS, back_to_back = false, cache = None, progress = None, timed = None
+))]
 pub fn time<'py>(
     py: Python<'py>,
     filter: Option<Vec<String>>,
@@ -23,17 +25,24 @@ pub fn time<'py>(
     back_to_back: bool,
     cache: Option<PathBuf>,
     progress: Option<Py<PyAny>>,
+    timed: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let options = Options { filter: filter.unwrap_or_default(), seconds, back_to_back, cache };
-    let report = |py: Python<'_>, state: (usize, usize, String)| emit(py, progress.as_ref(), state);
-    let (timed, raised) = with_reports(py, Duration::ZERO, report, |step| {
+    type State = (usize, usize, String);
+    let report = |py: Python<'_>, (state, finished): (State, Vec<Timing>)| {
+        if !finished.is_empty() {
+            emit(py, timed.as_ref(), (pythonize(py, &finished)?,))?;
+        }
+        emit(py, progress.as_ref(), state)
+    };
+    let (timings, raised) = with_reports(py, Duration::ZERO, report, |step| {
         primitives::time(&options, &mut |state| {
             let name = [state.now.algorithm, state.now.parameters].join(" ");
-            step((state.done, state.total, name.trim_end().to_owned()))
+            step(((state.done, state.total, name.trim_end().to_owned()), state.finished.to_vec()))
         })
     });
     raised.map_or(Ok(()), Err)?;
-    Ok(pythonize(py, &timed.map_err(to_python)?)?)
+    Ok(pythonize(py, &timings.map_err(to_python)?)?)
 }
 
 /// The names of the primitives that pass the filter, as (operation, algorithm, parameters).

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import click
 
 from shakedown.cli._output import (
+    counted,
     force_option,
     note,
     print_objects,
-    progress_bar,
     results_so_far,
     rows_options,
 )
@@ -67,15 +67,14 @@ def command(
     from shakedown.errors import InputError
     from shakedown.files.write import check_writable, made_folders
     from shakedown.native.core import extension
-    from shakedown.native.processors import placed, processors
-    from shakedown.profiles import load_device, this_machine_path
+    from shakedown.profiles import this_machine_path
 
     chosen = [*words, *filters]
     path = out or (None if chosen else this_machine_path())
     # The profile of this machine is replaced, unless "devices measure" wrote it.
     replace = force or out is None
     if path is not None:
-        if out is None and not force and path.exists() and load_device(str(path)).overhead.known:
+        if out is None and not force and _is_of_devices_measure(path):
             raise InputError(
                 f'{path}: contains measurements of "devices measure", which would be lost; '
                 "accepted: --out FILE, or --force to replace it"
@@ -94,21 +93,29 @@ def command(
         if timed and path is not None:
             note(f"{len(timed)} primitives written to {path}")
 
-    groups = native.primitive_groups(chosen)
+    native.check_text("filter", chosen)
     total = len(extension().primitive_names(chosen))
-    # Each call pins the thread to its present processor; it must be the same for all.
-    one_processor = placed(processors()[:1])
     # A profile with some of the primitives replaces nothing.
     new = None if out is None or os.path.lexists(out) else out
     with (
         results_so_far(timed, partial(write_and_show, new), total, "primitives timed"),
-        progress_bar(len(groups), "primitives") as update,
-        one_processor,
+        counted("primitives") as update,
     ):
-        for number, group in enumerate(groups):
-            update(number, group[-1] if group else "")
-            timed += native.primitives(filter=group, seconds=seconds)
+        complete = native.primitives(filter=chosen, seconds=seconds, progress=update, on_timed=timed.extend)
+    timed[:] = complete
     write_and_show(path)
+
+
+def _is_of_devices_measure(path: Path) -> bool:
+    """Whether a profile has the stack's work, which only `devices measure` measures."""
+    from shakedown.errors import InputError
+    from shakedown.profiles import load_device
+
+    try:
+        return path.exists() and load_device(str(path)).overhead.known
+    except InputError:
+        # A profile that cannot be read is of no use.
+        return False
 
 
 def _write_profile(timed: Sequence[Timing], path: Path, *, replace: bool) -> None:

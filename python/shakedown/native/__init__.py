@@ -174,37 +174,30 @@ def primitives(
     seconds: float = 1.0,
     back_to_back: bool = False,
     progress: Callable[[int, int, str], None] | None = None,
+    on_timed: Callable[[list[Timing]], None] | None = None,
 ) -> list[Timing]:
     """Times the primitives that the suites use, on this machine.
 
     Each word of `filter` must be a prefix of a primitive's operation, algorithm or parameters. `seconds` is
     the maximum time for each key, group or algorithm. With `back_to_back`, primitives run in tight loops, as
     in libraries' benchmarks; otherwise a handshake runs between two rounds. `progress` is called with the
-    number of completed keys, groups and algorithms, the number of all, and the current one. Raises
-    `InputError` if nothing matches or `seconds` is invalid.
+    number of completed keys, groups and algorithms, the number of all, and the current one; `on_timed` with
+    the timings of each, except the last, when it is completed. Raises `InputError` if nothing matches or
+    `seconds` is invalid.
     """
     core = release_build()
     words = None if filter is None else list(filter)
     check_text("filter", words)
+
+    def tell(timings: list[dict[str, Any]]) -> None:
+        if on_timed is not None:
+            on_timed(convert(timings, list[Timing]))
+
     with value_errors_as_input():
         timed = core.primitives(
-            filter=words, seconds=float(seconds), back_to_back=back_to_back, progress=progress
+            filter=words, seconds=float(seconds), back_to_back=back_to_back, progress=progress, timed=tell
         )
     return convert(timed, list[Timing])
-
-
-def primitive_groups(words: Sequence[str]) -> list[list[str]]:
-    """Filters for `primitives` that together select what `words` select, each about one key, group or
-    algorithm.
-    """
-    chosen = extension().primitive_names(list(words))
-    names = dict.fromkeys(parameters or algorithm for _, algorithm, parameters in chosen)
-    # A name also selects longer names that begin with it.
-    found = [
-        [*words, one] for one in names if not any(one != other and one.startswith(other) for other in names)
-    ]
-    # Without a match, `primitives` raises the error.
-    return found or [list(words)]
 
 
 def device_profile(timed: Sequence[Timing], *, name: str, date: str, title: str | None = None) -> str:

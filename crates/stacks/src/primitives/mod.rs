@@ -89,6 +89,8 @@ pub struct Progress<'a> {
     pub total: usize,
     /// The first primitive of the key, group or algorithm that is being timed.
     pub now: &'a Primitive,
+    /// The timings of the one before, when the next begins; else empty.
+    pub finished: &'a [Timing],
 }
 
 /// The primitives that [`time`] returns for a filter, in the same order.
@@ -139,12 +141,14 @@ pub fn time(
     };
     let budget = Duration::from_secs_f64(options.seconds);
     let mut timings = Vec::new();
+    let mut reported = 0;
     let total = wanted.len();
     for (done, (target, primitives)) in wanted.into_iter().enumerate() {
         let now = primitives[0];
-        if progress(Progress { done, total, now: &now }).is_break() {
+        if progress(Progress { done, total, now: &now, finished: &timings[reported..] }).is_break() {
             return Err(Failure::Interrupted);
         }
+        reported = timings.len();
         let mut workload = workload::prepare(target, evp, &|key| private_key(key, options))?;
         let mut last = Instant::now();
         let mut breathe = || {
@@ -152,7 +156,7 @@ pub fn time(
                 return ControlFlow::Continue(());
             }
             last = Instant::now();
-            progress(Progress { done, total, now: &now })
+            progress(Progress { done, total, now: &now, finished: &[] })
         };
         let readings = Readings::take(&mut workload, primitives, budget, &mut between, &mut breathe)?;
         timings.extend(readings.timings());
@@ -260,13 +264,16 @@ mod tests {
     fn timings_are_in_order_and_progress_can_stop_them() {
         let options = Options { filter: words(&["x25519"]), seconds: 0.02, ..Options::default() };
         let mut told = 0;
+        let mut reported = Vec::new();
         let timings = time(&options, &mut |progress| {
             told += 1;
             assert!(progress.done < progress.total);
+            reported.extend_from_slice(progress.finished);
             ControlFlow::Continue(())
         })
         .unwrap();
         assert_eq!(timings.len(), list(&options.filter).len());
+        assert!(!reported.is_empty() && timings.starts_with(&reported) && reported.len() < timings.len());
         assert!(told >= 2);
         for timing in timings {
             let us = timing.us;
