@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from shakedown.errors import InputError
 from shakedown.profiles import load_device
 from shakedown.profiles.importers import import_benchmark, save_import
-from shakedown.profiles.importers.joined import joined
 from shakedown.profiles.importers.measured import fit_symmetric
 
 OPENSSL = """\
@@ -234,10 +233,12 @@ def test_symmetric_costs_that_measurements_do_not_determine_are_omitted(rows, fo
     assert fit_symmetric(rows) == found
 
 
-def test_symmetric_cost_of_a_kib_is_kept_from_primitives_measured_alone():
-    triple = ("cipher", "aes-128-gcm", "")
-    alone = {triple: {"per_call_us": 0.05, "per_kib_us": 0.2}}
-    assert joined(alone, {triple: {"per_call_us": 0.08}})[triple] == {"per_call_us": 0.08, "per_kib_us": 0.2}
+def test_symmetric_cost_of_a_kib_is_that_measured_alone_if_messages_are_alike():
+    # Two calls of 512 bytes each, of which 0.1 us is the data's.
+    found = fit_symmetric([(2, 1024, 1.2), (2, 1024, 1.2)], 0.2)
+    assert found == {"per_call_us": pytest.approx(0.5), "per_kib_us": 0.2}
+    # The data alone explain the time.
+    assert fit_symmetric([(2, 1024, 0.1), (2, 1024, 0.1)], 0.2) == {"per_kib_us": 0.2}
 
 
 def test_text_without_figures_is_refused():

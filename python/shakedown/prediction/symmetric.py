@@ -82,9 +82,9 @@ def symmetric_parts(
     if own is not None and own.mean_s > 0.0:
         time_s = slower * own.time_s(operation.count, operation.size_bytes)
         call = Part(f"{device.name}: own", within(time_s, device.spread), "own", "")
-        if own.per_kib_s > 0.0 or kind == "prf":
-            return [call]
         kib = operation.size_bytes / 1024.0
+        if own.per_kib_s > 0.0 or kind == "prf" or kib <= 0.0:
+            return [call]
         data = _data_parts(device, work, operation, lambda digest: kib, kib)
         return [call, *data] if isinstance(data, list) else data
     kib = (operation.size_bytes + _TAG_BYTES * operation.count) / 1024.0

@@ -164,8 +164,9 @@ def profile_of(
     figures may be off because the processor was slower than at full speed while they were measured.
     """
     machine = native.machine()
-    found = summarise(measured)
-    primitives = joined(as_primitives(builtins(timed)), found.primitives)
+    alone = as_primitives(builtins(timed))
+    found = summarise(measured, alone)
+    primitives = joined(alone, found.primitives)
     overhead = found.overhead
     architecture = machine.architecture
     library = f"OpenSSL {native.build().openssl.removeprefix('OpenSSL ').split(' ')[0]}"

@@ -42,9 +42,6 @@ def joined(apart: Primitives, inside: Primitives) -> Primitives:
             # The variation of a rejection loop is known from many calls measured alone.
             factor = cost["mean_us"] / apart[triple]["mean_us"]
             found[triple] = {key: us * factor for key, us in apart[triple].items()}
-        elif triple[0] not in SYMMETRIC_OPERATIONS or triple not in apart:
+        elif triple[0] not in SYMMETRIC_OPERATIONS or triple not in apart or cost.get("per_call_us"):
             found[triple] = cost
-        elif cost.get("per_call_us"):
-            # The messages of handshakes may be too much alike for the cost of a KiB.
-            found[triple] = {**apart[triple], **cost}
     return found

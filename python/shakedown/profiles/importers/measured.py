@@ -43,17 +43,19 @@ def read_ours(text: str) -> Imported:
     timed, handshakes = document.get("primitives"), document.get("handshakes")
     if not isinstance(timed, list) or not isinstance(handshakes, list) or not _are_timings(timed):
         return Imported()
-    found = summarise(entry for entry in handshakes if isinstance(entry, dict))
-    found.primitives = joined(as_primitives(timed), found.primitives)
+    alone = as_primitives(timed)
+    found = summarise((entry for entry in handshakes if isinstance(entry, dict)), alone)
+    found.primitives = joined(alone, found.primitives)
     connection = document.get("connection")
     if isinstance(connection, dict):
         found.connection = {key: float(connection[key]) for key in CONNECTION}
     return found
 
 
-def summarise(entries: Iterable[dict[str, Any]]) -> Imported:
+def summarise(entries: Iterable[dict[str, Any]], alone: Primitives | None = None) -> Imported:
     """Summarises measured handshakes: the median of each public-key call, symmetric work fitted to calls and
-    bytes, and the remaining time of each kind of message as a mean and a cost per KiB.
+    bytes, and the remaining time of each kind of message as a mean and a cost per KiB. Where handshakes do
+    not determine a primitive's cost of a KiB, it is that of primitives measured `alone`.
     """
     found = Imported()
     rows = list(entries)
@@ -77,12 +79,12 @@ def summarise(entries: Iterable[dict[str, Any]]) -> Imported:
             certificate = inside and names.get(operation["message"]) == "Certificate"
             place = (protocol, "Certificate" if certificate else "")
             places[place].add(triple, operation, factor)
-    found.primitives = places["", ""].costs() if ("", "") in places else {}
+    found.primitives = places["", ""].costs(alone or {}) if ("", "") in places else {}
     elsewhere: list[dict[str, Any]] = []
     for (protocol, message), figures in sorted(places.items()):
         if (protocol, message) == ("", ""):
             continue
-        for triple, cost in sorted(figures.costs().items()):
+        for triple, cost in sorted(figures.costs(alone or {}).items()):
             where = dict(zip(("protocol", "message", *_TRIPLE), (protocol, message, *triple), strict=True))
             elsewhere.append({**{key: value for key, value in where.items() if value}, **cost})
     found.omitted = sorted(set(found.omitted))
@@ -112,7 +114,7 @@ class _Figures:
             slower = factor if triple[0] == "import" else 1.0
             self.calls[triple].append((time_us / count / slower, float(operation["mean_us"]) / count))
 
-    def costs(self) -> Primitives:
+    def costs(self, alone: Primitives) -> Primitives:
         """The cost of each operation: the median over handshakes, or the mean for rejection loops."""
         found: Primitives = {}
         for triple, times in self.calls.items():
@@ -121,7 +123,7 @@ class _Figures:
             else:
                 found[triple] = {"time_us": statistics.median(middle for middle, _ in times)}
         for triple, figures in self.bulk.items():
-            cost = fit_symmetric(figures)
+            cost = fit_symmetric(figures, alone.get(triple, {}).get("per_kib_us", 0.0))
             if any(cost.values()):
                 found[triple] = cost
         return found
@@ -156,9 +158,9 @@ def _operations(entry: dict[str, Any]) -> list[dict[str, Any]]:
     return [operation for operation in entry["operations"] if keys <= operation.keys()]
 
 
-def fit_symmetric(rows: Sequence[tuple[float, float, float]]) -> dict[str, float]:
-    """Least squares of time = calls · a + KiB · b, each row weighted by its time. A cost that the rows do not
-    determine, or that would be below zero, is omitted.
+def fit_symmetric(rows: Sequence[tuple[float, float, float]], kib_us: float = 0.0) -> dict[str, float]:
+    """Least squares of time = calls · a + KiB · b, each row weighted by its time. If the rows leave b
+    undetermined or below zero, b is `kib_us`. Costs of zero are omitted.
     """
     weights = [1.0 / max(time, 0.05) ** 2 for _, _, time in rows]
     weighted = [(w, calls, size / 1024.0, time) for w, (calls, size, time) in zip(weights, rows, strict=True)]
@@ -171,7 +173,7 @@ def fit_symmetric(rows: Sequence[tuple[float, float, float]]) -> dict[str, float
     per_call = (ct * kk - kt * ck) / determinant if determinant > 1e-9 * cc * kk else -1.0
     per_kib = (kt * cc - ct * ck) / determinant if determinant > 1e-9 * cc * kk else -1.0
     if per_kib < 0.0 and cc > 0.0:
-        per_call, per_kib = ct / cc, 0.0
+        per_call, per_kib = (ct - kib_us * ck) / cc, kib_us
     elif per_call < 0.0 and kk > 0.0:
         per_call, per_kib = 0.0, kt / kk
     return {key: us for key, us in (("per_call_us", per_call), ("per_kib_us", per_kib)) if us > 0.0}
