@@ -44,6 +44,14 @@ def estimate(places: Places) -> list[tuple[Scenario, modelled.Modelled]]:
     return [(one, modelled.run(one, run)) for batch in modelled.scenarios(run) for one in batch]
 
 
+def test_predictions_are_kept_if_replays_do_not_determine_the_percentile_of_the_workers():
+    places = Places(devices=("cortex-m4",), bearers=("lte",), rates_per_s=(10.0,), within_s=1.0)
+    for percentile, workers in ((99.0, 1), (99.9999, 0)):
+        for _, found in estimate(msgspec.structs.replace(places, percentile=percentile)):
+            assert len(found.predictions) == 1
+            assert len(found.workers) == workers
+
+
 def traces():
     return {suite: parse_trace(builtins(real.measurement(suite)), suite) for suite in SUITES}
 
