@@ -52,7 +52,7 @@ def command(
     with --times.
     """
     from shakedown.comparison import budgets, reports
-    from shakedown.files.write import check_distinct, check_free, check_writable, write
+    from shakedown.files.write import check_distinct, check_free, check_writable, is_special, write
 
     if record:
         if times or junit or summary or as_markdown or selection.json or selection.csv:
@@ -73,20 +73,25 @@ def command(
         check_free(summary, replace=True)
     check_distinct([junit, summary], [Path(budget[0])])
     tables = budgets.read_budgets(budget[0])
-    if summary is not None:
-        # Refused before anything is measured.
+    if summary is not None and not is_special(summary):
+        # Refused before anything is measured. A pipe's reader would read that it ends.
         _append(summary, "")
     checked: list[CheckedLimit] = []
 
     def show() -> None:
         if as_markdown:
             echo_lines(reports.markdown(checked))
-        elif checked or selection.json:
+        else:
             print_objects(checked, selection, "CheckedLimit")
+
+    def show_so_far() -> None:
+        # Markdown states how many limits are met, as if these were all.
+        if not as_markdown and (checked or selection.json):
+            show()
 
     with (
         results_so_far(
-            checked, show, sum(len(list(budgets.limits(one))) for one in tables), "limits checked"
+            checked, show_so_far, sum(len(list(budgets.limits(one))) for one in tables), "limits checked"
         ),
         progress_bar(len(tables), "checking") as update,
     ):
