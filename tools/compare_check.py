@@ -204,25 +204,23 @@ def real_pairs() -> Iterator[str]:
     """One build in pairs, unchanged and with a slower signature."""
     yield f"| suite | the server's signature | {HEAD} | found and named |"
     yield f"| --- | ---: | {RULE} | ---: |"
-    every: dict[str, list[tuple[list[Block], str | None]]] = {}
+    every: dict[str, list[list[Block]]] = {}
     for suite in SUITES:
         measured = every.setdefault(suite, [])
         for number in range(SELF_COMPARISONS):
             one = pairs.condition(suite)
-            measured.append(pairs.measured_blocks(one, one, DEFAULT_BLOCKS, lambda done, label: None))
+            blocks = pairs.measured_blocks(one, one, DEFAULT_BLOCKS, lambda done, label: None)
+            measured.append(list(blocks))
             print(f"{number + 1} of {SELF_COMPARISONS}: {suite}", file=sys.stderr)
         yield from pair_rows(suite, measured)
     yield ""
     yield from run_rows(every)
 
 
-def pair_rows(suite: str, measured: Sequence[tuple[list[Block], str | None]]) -> Iterator[str]:
+def pair_rows(suite: str, measured: Sequence[list[Block]]) -> Iterator[str]:
     """The rows of measured blocks, unchanged and with a slower signature."""
     for by in (0.0, *SLOWER):
-        found = [
-            compared(suite, suite, seeded(blocks, "sign ", by), rules=Method(), reason=why)
-            for blocks, why in measured
-        ]
+        found = [compared(suite, suite, seeded(blocks, "sign ", by), rules=Method()) for blocks in measured]
         seen = tally(found, is_of_signature if by else lambda row: False)
         named = f"{seen.named} of {len(found)}" if by else "–"
         yield f"| `{suite}` | +{by:.0%} | {seen.cells()} | {named} |"
@@ -237,12 +235,12 @@ def is_of_signature(row: Compared) -> bool:
     return row.message in (None, "ServerKeyExchange", "CertificateVerify")
 
 
-def run_rows(measured: Mapping[str, Sequence[tuple[list[Block], str | None]]]) -> Iterator[str]:
+def run_rows(measured: Mapping[str, Sequence[list[Block]]]) -> Iterator[str]:
     """The first condition's processes as runs of one build, compared like those of folders."""
     found: defaultdict[str, list[Comparison]] = defaultdict(list)
     changes: list[float] = []
     for comparisons in measured.values():
-        for blocks, _ in comparisons:
+        for blocks in comparisons:
             (handshake,) = blocks[0].before[0]
             runs = [pairs.medians(block.before, handshake) for block in blocks]
 

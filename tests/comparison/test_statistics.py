@@ -4,8 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tools.compare_check import SIGN, simulated_pairs, simulated_runs, tally
+from tools.compare_check import (
+    HANDSHAKE,
+    SIGN,
+    SIMULATED_FIGURES,
+    pair_rows,
+    run_rows,
+    simulated_pairs,
+    simulated_runs,
+    tally,
+)
 
+from shakedown.comparison.figures import Readings
+from shakedown.comparison.pairs import Block
 from shakedown.comparison.statistics import (
     _rank_sums,
     _signed_ranks,
@@ -124,3 +135,12 @@ def test_verdict_change_and_interval_of_a_row_agree():
             assert row.lower > 0 or row.upper < 0
     wrong = [row for row in rows if row.operation == SIGN.operation and row.verdict == "equivalent"]
     assert len(wrong) <= 3
+
+
+def test_slower_signature_is_found_in_measured_blocks():
+    reading = {HANDSHAKE: {figure: Readings("us", 100.0) for figure in SIMULATED_FIGURES}}
+    blocks = [Block([reading] * 2, [reading] * 2, frozenset({("cpu", "clock")}))] * 20
+    same, *slower = pair_rows("tls1.2/psk", [blocks])
+    assert same.endswith("| – |")
+    assert all(row.endswith("| 1 of 1 |") for row in slower)
+    assert any("one after the other" in row for row in run_rows({"tls1.2/psk": [blocks]}))
