@@ -52,7 +52,7 @@ def refused_name(error: Exception) -> str:
         return f'"{error.object[:60]}" is not text; accepted: UTF-8'
     if isinstance(error, ValueError) and str(error) == "embedded null byte":
         return "a name contains a NUL byte; accepted: names without NUL bytes"
-    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG and error.filename is not None:
         return f"{str(error.filename)[:60]}…: {os_reason(error)}"
     return ""
 

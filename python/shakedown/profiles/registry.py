@@ -41,7 +41,8 @@ MAX_LISTED = 12
 MAX_HINTED = 6
 """Limit of profiles that an error suggests by their titles."""
 _PACKAGE = Path(__file__).parent
-_NAME = re.compile(r"\w[\w.+ -]*")
+_NAME = re.compile(r"[^.:*?\[/\x00-\x1f\ud800-\udfff][^:*?\[/\x00-\x1f\ud800-\udfff]*")
+"""A name without the characters of patterns and variants, and in UTF-8."""
 
 
 def user_data_dir() -> Path:

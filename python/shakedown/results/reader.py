@@ -205,9 +205,10 @@ def _load_part(path: Path, part: Part, provenance: str) -> tuple[bytes, pl.DataF
 def _check_numbers(table: pl.DataFrame) -> None:
     """Raises `ValueError` for numbers that no program writes: outside of `MAX_NUMBER`, or negative."""
     least = pl.when(pl.col("quantity").is_in(NOT_NEGATIVE)).then(0).otherwise(-MAX_NUMBER)
-    samples = table.select("quantity", value=pl.col("samples")).explode("value")
+    sampled = table.filter(pl.col("samples").is_not_null())
+    samples = sampled.select("quantity", value=pl.col("samples")).explode("value")
     for numbers in (table, samples):
-        # A comparison with NaN is false.
+        # NaN is larger than all numbers.
         wrong = numbers.filter(~pl.col("value").is_between(least, MAX_NUMBER))
         if wrong.height:
             name, value = wrong.row(0, named=True)["quantity"], wrong["value"][0]
@@ -239,7 +240,9 @@ def _what_is_wrong(content: bytes, part: Part, provenance: str) -> str:
 
 @contextmanager
 def damage_reported(path: Path | None) -> Iterator[None]:
-    """Converts any error about the content of a file or folder to one line that names it; None: does not."""
+    """Converts errors about the content of a file or folder to one line that names it. Errors about results
+    in memory, without a path, are not converted.
+    """
     try:
         yield
     except (*POLARS_ERRORS, *CONTENT_ERRORS) as error:
