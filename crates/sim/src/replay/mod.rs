@@ -58,7 +58,7 @@ pub struct Replayed {
     /// How many of them are in `done`; `None` if all handshakes without loss are equal and complete, so that one
     /// stands for all.
     pub completed: Option<u64>,
-    /// The largest share of all handshakes, failed ones included, beyond which [`BEYOND`] replayed ones become ready.
+    /// The largest share of all handshakes, failed ones included, beyond which five replayed ones become ready.
     pub highest_share: f64,
 }
 
