@@ -42,6 +42,7 @@ BOUNDED = (
     "handshakes_per_charge",
 )
 """Predicted figures with a lower and an upper end."""
+ENDS = ("", "_low", "_high")
 MARKED = ("client", "server", "energy", "wake-tail", "handshakes_per_charge")
 """Predicted figures with a basis."""
 
@@ -188,7 +189,13 @@ def predictions(table: pl.DataFrame) -> pl.DataFrame:
     view = wide(rows, PLACE, names, texts=text_columns, by=by)
     keys = ["scenario", "capture", "connection"]
     view = view.join(missing, on=keys, how="left", nulls_equal=True, maintain_order="left")
-    return view.with_columns(pl.col("missing").fill_null(0))
+    # The offered load is saved only where it differs from the utilisation.
+    is_saved = pl.any_horizontal(pl.col(f"offered{end}").is_not_null() for end in ENDS)
+    offered = [
+        pl.when(is_saved).then(f"offered{end}").otherwise(f"utilisation{end}").alias(f"offered{end}")
+        for end in ENDS
+    ]
+    return view.with_columns(pl.col("missing").fill_null(0), *offered)
 
 
 @over_parts("modelled")

@@ -271,7 +271,23 @@ def _predicted(predictions: Sequence[tuple[int, Mapping[str, Any]]]) -> pl.DataF
         },
         schema={_PLACE: pl.Int32(), "rate_per_s": pl.Float64(), **dict.fromkeys(columns, pl.Float64())},
     )
-    long = wide.unpivot(index=[_PLACE, "rate_per_s"], on=list(columns), variable_name="name")
+    utilisation, offered = (
+        [f"{column(f'predicted.{name}')}|{place}" for place in ("estimate", "lower", "upper")]
+        for name in ("utilisation", "offered")
+    )
+    # Few offered loads differ from the utilisation.
+    differ = pl.any_horizontal(
+        pl.col(one).ne_missing(pl.col(other)) for one, other in zip(offered, utilisation, strict=True)
+    )
+    index = [_PLACE, "rate_per_s"]
+    long = pl.concat(
+        [
+            wide.unpivot(
+                index=index, on=[one for one in columns if one not in offered], variable_name="name"
+            ),
+            wide.filter(differ).unpivot(index=index, on=offered, variable_name="name"),
+        ]
+    )
     named = {
         one: pl.col("name").replace_strict(
             {name: what[at] for name, what in columns.items()}, return_dtype=pl.String

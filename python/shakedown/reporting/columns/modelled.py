@@ -231,9 +231,6 @@ def saved_prediction(row: Row) -> dict[str, Any]:
         **dict.fromkeys(("queue_basis", "utilisation_basis", "offered_basis"), row["server_basis"]),
         **dict.fromkeys(("ready_missing", "done_missing"), row["missing"]),
     }
-    if row["offered"] is row["offered_low"] is None:
-        # Older results have the offered load as utilisation.
-        found |= {f"offered{end}": row[f"utilisation{end}"] for end in ("", "_low", "_high")}
     if row["handshakes_per_charge"] is row["handshakes_per_charge_high"] is None:
         del found["handshakes_per_charge"]
     return found
