@@ -90,7 +90,7 @@ def plain(line: str) -> str:
     line = re.sub(r"(?<![\w/.-])(?:[0-9A-Fa-f]{2}:?){6,}(?![\w/.-])", "#", line)
     line = re.sub(r"(?<![\w.+/@-])[\d][\d.,]*(?![\w+@-]|/(?!s\b))", "#", line)
     # A time's unit depends on the machine and its load.
-    line = re.sub(r"# (ns|µs|us|ms|s|min)\b", "# s", line)
+    line = re.sub(r"# min\b|\b(ns|µs|us|ms)\b", lambda unit: "# s" if unit[0][0] == "#" else "s", line)
     # Differences may change their sign from run to run.
     line = re.sub(r"(?<!\S)[+−-]#", "#", re.sub(r"(?<!\S)[+−-]\d[\d.,]*(?=\s?%)", "#", line))
     # Whether an interval is wide enough to be printed depends on the machine, too.
