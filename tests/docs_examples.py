@@ -95,6 +95,8 @@ def plain(line: str) -> str:
     line = re.sub(r"(?<!\S)[+−-]#", "#", re.sub(r"(?<!\S)[+−-]\d[\d.,]*(?=\s?%)", "#", line))
     # Whether an interval is wide enough to be printed depends on the machine, too.
     line = re.sub(r" ± #\s?%", "", line)
+    # So does the number of repetitions that are left if some were preempted.
+    line = re.sub(r"\bmeans of # to #", "means of #", line)
     line = re.sub(r"[─━]+", "─", line)
     return " ".join(line.split())
 
