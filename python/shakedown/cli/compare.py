@@ -99,7 +99,7 @@ def command(
 
     from shakedown.comparison import functions
     from shakedown.comparison.gates import failures, gate
-    from shakedown.comparison.pairs import DEFAULT_BLOCKS, Block, compared, condition, measured_blocks
+    from shakedown.comparison.pairs import DEFAULT_BLOCKS
 
     if (len(folders) == 2) == (pair is not None) or len(folders) not in (0, 2):
         raise click.UsageError("compare takes two results folders, or --pair and two conditions")
@@ -115,22 +115,25 @@ def command(
         found = functions.compare(*folders, across=across, margin=margin, floor=floor)
     else:
         blocks = blocks or DEFAULT_BLOCKS
-        one, other = condition(pair[0]), condition(pair[1], program)
-        rules = functions.method(margin, floor)
-        measured: list[Block] = []
+        so_far: list[Comparison] = []
 
         def show() -> None:
-            if measured:
-                so_far = compared(one.label, other.label, measured, rules=rules)
-                _show(so_far, every, selection, as_markdown=as_markdown)
+            if so_far:
+                _show(so_far[-1], every, selection, as_markdown=as_markdown)
 
         with (
-            results_so_far(measured, show, blocks, "blocks measured"),
+            results_so_far(so_far, show, blocks, "blocks measured"),
             progress_bar(blocks, "measuring") as update,
         ):
-            for block in measured_blocks(one, other, blocks, update):
-                measured.append(block)
-        found = compared(one.label, other.label, measured, rules=rules)
+            found = functions.compare_pair(
+                *pair,
+                program=program,
+                blocks=blocks,
+                margin=margin,
+                floor=floor,
+                progress=update,
+                on_block=so_far.append,
+            )
     found = msgspec.structs.replace(found, failed=tuple(failures(gates, found.rows)))
     _show(found, every, selection, as_markdown=as_markdown)
     for line in () if as_markdown else found.failed:

@@ -68,7 +68,8 @@ def command(
     claim differs.
     """
     from shakedown import papers
-    from shakedown.papers import replication
+    from shakedown.api.papers import reproduce
+    from shakedown.papers.replication import ROUNDS
     from shakedown.papers.write import check
 
     names = papers.names(paper)
@@ -76,10 +77,6 @@ def command(
         raise click.UsageError("--repeat, --no-measure and --measured exclude each other")
     if out is not None:
         check(names, out, replace=force)
-    known = replication.Replication() if no_measure else None
-    if measured is not None:
-        known = replication.load(measured)
-    repeat = papers.DEFAULT_REPEAT if repeat is None else repeat
     rounds: list[Replication] = []
 
     def show_so_far() -> None:
@@ -87,10 +84,17 @@ def command(
             _write_and_show(papers.reproduce(names, measured=rounds[-1]), out, force, selection)
 
     with (
-        results_so_far(rounds, show_so_far, min(repeat, replication.ROUNDS), "rounds measured"),
+        results_so_far(rounds, show_so_far, min(repeat or ROUNDS, ROUNDS), "rounds measured"),
         counted("measuring") as update,
     ):
-        done = papers.reproduce(names, repeat=repeat, measured=known, progress=update, on_round=rounds.append)
+        done = reproduce(
+            paper,
+            repeat=repeat,
+            measured=measured,
+            measure=not no_measure,
+            progress=update,
+            on_round=rounds.append,
+        )
     _write_and_show(done, out, force, selection)
 
 

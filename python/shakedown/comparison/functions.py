@@ -33,7 +33,7 @@ def compare(
         InputError: for folders without results, or without a handshake in common.
     """
     runs = (load_runs(Path(before)), load_runs(Path(after)))
-    return compare_folders(*runs, rules=method(margin, floor), across=across)
+    return compare_folders(*runs, rules=_rules(margin, floor), across=across)
 
 
 @checked
@@ -46,6 +46,7 @@ def compare_pair(
     margin: float | None = None,
     floor: float | None = None,
     progress: Callable[[int, str], None] | None = None,
+    on_block: Callable[[Comparison], None] | None = None,
 ) -> Comparison:
     """Measures two conditions in interleaved pairs, each by fresh processes, and compares them.
 
@@ -56,6 +57,7 @@ def compare_pair(
             None: 24.
         margin, floor: as for `compare`.
         progress: called with the number of completed blocks, and a label of the current one.
+        on_block: called after each block with the comparison of the blocks so far.
 
     Raises:
         InputError: for conditions that `measure` refuses, and for invalid numbers of blocks.
@@ -65,13 +67,16 @@ def compare_pair(
     if not pairs.MIN_BLOCKS <= blocks <= pairs.MAX_BLOCKS:
         raise InputError(f"blocks is {blocks}; accepted: {pairs.MIN_BLOCKS} to {pairs.MAX_BLOCKS:,}")
     one, other = pairs.condition(before), pairs.condition(after, None if program is None else Path(program))
-    rules = method(margin, floor)
-    found = list(pairs.measured_blocks(one, other, blocks, progress or (lambda done, label: None)))
+    rules = _rules(margin, floor)
+    found: list[pairs.Block] = []
+    for block in pairs.measured_blocks(one, other, blocks, progress or (lambda done, label: None)):
+        found.append(block)
+        if on_block is not None:
+            on_block(pairs.compared(one.label, other.label, found, rules=rules))
     return pairs.compared(one.label, other.label, found, rules=rules)
 
 
-def method(margin: float | None, floor: float | None) -> Method:
-    """The rules of a comparison. Raises `InputError` for a margin or floor that is no share."""
+def _rules(margin: float | None, floor: float | None) -> Method:
     given = {name: value for name, value in (("margin", margin), ("floor", floor)) if value is not None}
     for name, value in given.items():
         if not 0 <= value <= 1:

@@ -24,10 +24,7 @@ from shakedown.prediction.side_cost import SideCost, known_basis
 from shakedown.profiles.registry import Names, places
 from shakedown.schema.arguments import checked
 from shakedown.schema.base import Basis, builtins, convert
-from shakedown.schema.predictions import Calibration, max_failed_share
-
-MAX_WITHIN_S = 1e7
-"""Maximum of the time limit: near saturation, waits depend on the last digits of the utilisation."""
+from shakedown.schema.predictions import MAX_WITHIN_S, Calibration, max_failed_share
 
 
 @checked

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from shakedown.schema.base import Amount, Object, Text
+from shakedown.schema.predictions import MAX_WITHIN_S
 
 Limit = Amount | None
 
@@ -36,7 +37,7 @@ class Budget(Object, frozen=True, kw_only=True):
     ready_s: Limit = None
     energy_j: Limit = None
     capacity_per_s: Limit = None
-    within_s: Annotated[float, msgspec.Meta(gt=0, le=1e7)] | None = None
+    within_s: Annotated[float, msgspec.Meta(gt=0, le=MAX_WITHIN_S)] | None = None
 
 
 class BudgetFile(Object, frozen=True, kw_only=True):

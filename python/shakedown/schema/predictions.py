@@ -18,6 +18,9 @@ NEGLIGIBLE_SHARE = 0.05
 total.
 """
 
+MAX_WITHIN_S = 1e7
+"""Maximum of a time limit: near saturation, waits depend on the last digits of the utilisation."""
+
 MAX_FAILED_SHARE = 0.01
 """Share of handshakes that may fail if a limit is for the mean time."""
 

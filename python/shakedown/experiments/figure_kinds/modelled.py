@@ -136,15 +136,14 @@ def _workers(estimate: Estimate, load: Load) -> tuple[tuple[int | None, int | No
     """The workers that each rate needs to meet `within_s`, with their range; empty without a limit, or if the
     replayed handshakes do not determine its percentile.
     """
-    from shakedown.prediction.capacity import check_percentile, workers_needed
+    from shakedown.prediction.capacity import workers_needed
 
     if load.within_s is None:
         return ()
     try:
-        check_percentile(estimate, load.percentile)
+        return tuple(workers_needed(estimate, load.within_s, load.percentile, load.rates_per_s))
     except InputError:
         return ()
-    return tuple(workers_needed(estimate, load.within_s, load.percentile, load.rates_per_s))
 
 
 @lru_cache(maxsize=1)
