@@ -136,7 +136,7 @@ lint: build .venv/.dev ## Formatting, lints, documentation, spelling, types, imp
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/python tools/licences.py
+	$(BIN)/python -m tools.licences
 	$(BIN)/python -m tools.check_map
 	$(BIN)/python -m tools.check_support
 

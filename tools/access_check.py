@@ -9,14 +9,12 @@ row is not within its tolerance, except for rows that the page explains.
 
 from __future__ import annotations
 
-import argparse
 import heapq
 import itertools
 import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,9 +26,9 @@ from shakedown.native import virtual_time
 from shakedown.prediction.spec import message_spec, work_spec
 from shakedown.profiles import load_bearer
 from shakedown.schema.base import builtins
-from shakedown.schema.profiles import Aloha, Csma, RandomAccess
+from shakedown.schema.profiles import Aloha, Cell, Csma, RandomAccess, Sense
 
-PAGE = Path(__file__).parent.parent / "docs" / "validation" / "access.md"
+PAGE = pages.VALIDATION / "access.md"
 
 TR = "3GPP TR 37.868, not checked"
 BIANCHI, ABRAMSON, ROBERTS = "Bianchi 2000, eq. 7, 9, 13", "Abramson 1970", "Roberts 1975"
@@ -182,9 +180,17 @@ def drawn(spec: RandomAccess, at_s: Sequence[float], runs: int) -> dict[str, flo
     return {"success": success, "collisions": collisions / runs, **means}
 
 
+def cell_of(bearer: str) -> tuple[Cell, RandomAccess]:
+    """A shipped bearer's cell and its random access; raises `ValueError` if it has none."""
+    match load_bearer(bearer).cell:
+        case Cell(entry=RandomAccess() as entry) as cell:
+            return cell, entry
+    raise ValueError(f"bearer {bearer!r} has no cell with random access")
+
+
 def random_access() -> Iterator[Row]:
     """LTE: the report's figures and the recursion; NB-IoT: the recursion; both also with drawn results."""
-    lte = load_bearer("lte").cell
+    _, lte = cell_of("lte")
     published = {
         (5_000, "uniform"): (0.01, 100.0, 1.43, 25.60),
         (10_000, "uniform"): (0.03, 100.0, 1.45, 26.05),
@@ -196,9 +202,9 @@ def random_access() -> Iterator[Row]:
     for (devices, law), (collisions, success, preambles, delay_ms) in published.items():
         span_s = 60.0 if law == "uniform" else 10.0
         at_s = times(law, devices, span_s)
-        access = simulated({"entry": builtins(lte.entry)}, {"kind": "times", "at_s": at_s}, devices)["access"]
+        access = simulated({"entry": builtins(lte)}, {"kind": "times", "at_s": at_s}, devices)["access"]
         place = f"{devices:,} devices in {span_s:g} s ({law})"
-        opportunities = lte.entry.preambles * span_s / lte.entry.opportunity_s
+        opportunities = lte.preambles * span_s / lte.opportunity_s
         found = 100.0 * access["collisions"] / opportunities
         yield Row(TR, f"{place}: collisions, %", collisions, found, max(0.25 * collisions, 0.01))
         yield Row(TR, f"{place}: success, %", success, 100.0 * access["admitted"] / devices, 3.0)
@@ -206,34 +212,29 @@ def random_access() -> Iterator[Row]:
             yield Row(TR, f"{place}: preambles", preambles, access["attempts"]["mean"], 0.05 * preambles)
             delay = 1e3 * access["delay_s"]["mean"]
             yield Row(TR, f"{place}: access delay, ms", delay_ms, delay, 0.05 * delay_ms)
-        yield from _rows(RCE, place, contenders(lte.entry, at_s, span_s), access, opportunities, COARSE)
+        yield from _rows(RCE, place, contenders(lte, at_s, span_s), access, opportunities, COARSE)
         if (devices, law) == (30_000, "beta"):
-            yield from _rows(NUMPY_SIMULATION, place, drawn(lte.entry, at_s, 10), access, opportunities, FINE)
-    narrow = load_bearer("nb-iot").cell
+            yield from _rows(NUMPY_SIMULATION, place, drawn(lte, at_s, 10), access, opportunities, FINE)
+    _, narrow = cell_of("nb-iot")
     for devices in (500, 1_000, 3_000):
         at_s = times("beta", devices, 60.0)
-        spec, arrivals = {"entry": builtins(narrow.entry)}, {"kind": "times", "at_s": at_s}
+        spec, arrivals = {"entry": builtins(narrow)}, {"kind": "times", "at_s": at_s}
         access = simulated(spec, arrivals, devices, replications=REPLICATIONS)["access"]
         place = f"NB-IoT, {devices:,} devices in 60 s (beta)"
-        opportunities = narrow.entry.preambles * 60.0 / narrow.entry.opportunity_s
+        opportunities = narrow.preambles * 60.0 / narrow.opportunity_s
         access["collisions"] /= REPLICATIONS
-        yield from _rows(RCE, place, contenders(narrow.entry, at_s, 60.0), access, opportunities, COARSE)
-        yield from _rows(
-            NUMPY_SIMULATION, place, drawn(narrow.entry, at_s, REPLICATIONS), access, opportunities, FINE
-        )
+        yield from _rows(RCE, place, contenders(narrow, at_s, 60.0), access, opportunities, COARSE)
+        found = drawn(narrow, at_s, REPLICATIONS)
+        yield from _rows(NUMPY_SIMULATION, place, found, access, opportunities, FINE)
 
 
 def density() -> Iterator[Row]:
     """NB-IoT: 50,000 devices on one carrier, each sending 105 bytes five times per hour."""
-    cell = load_bearer("nb-iot").cell
-    per_s = 50_000 * 5 / 3600.0
-    more = structs.replace(cell.entry, opportunity_s=0.16, preambles=48)
-    report = simulated(
-        {"entry": builtins(more), "up_bits_per_s": cell.up_bits_per_s},
-        {"kind": "poisson", "per_s": per_s},
-        FRAMES,
-        packet_bytes=105,
-    )
+    cell, entry = cell_of("nb-iot")
+    more = structs.replace(entry, opportunity_s=0.16, preambles=48)
+    carrier = {"entry": builtins(more), "up_bits_per_s": cell.up_bits_per_s}
+    arrivals = {"kind": "poisson", "per_s": 50_000 * 5 / 3600.0}
+    report = simulated(carrier, arrivals, FRAMES, packet_bytes=105)
     access = report["access"]
     place = "NB-IoT, 50,000 devices, 5 packets an hour"
     carried = 8e-3 * access["bytes"][0] / report["virtual_s"]
@@ -267,26 +268,17 @@ def dcf() -> Iterator[Row]:
     """Stations that always have a frame: Bianchi's parameters (1 Mbit/s, frames of 8,184 bits)."""
     payload_s, header_s, acknowledged_s, idle_s = 8184e-6, 400e-6, 269e-6, 129e-6
     for stations, window, stages in (
-        (5, 32, 3),
-        (10, 32, 3),
-        (20, 32, 3),
-        (50, 32, 3),
+        *((number, 32, 3) for number in (5, 10, 20, 50)),
         (10, 32, 5),
         (50, 32, 5),
         (20, 128, 3),
     ):
         spec = Csma(50e-6, window, window << stages, 1_000_000, header_s, acknowledged_s, idle_s)
-        report = simulated(
-            {"contention": builtins(spec)},
-            {"kind": "storm", "within_s": 0.0},
-            stations,
-            packet_bytes=1023,
-            packets=250,
-            rate_bits_per_s=1e6,
-        )
+        cell, arrivals = {"contention": builtins(spec)}, {"kind": "storm", "within_s": 0.0}
+        report = simulated(cell, arrivals, stations, packet_bytes=1023, packets=250, rate_bits_per_s=1e6)
         found = report["access"]["airtime_s"][0] / report["virtual_s"]
-        success_s = header_s + payload_s + acknowledged_s + idle_s
         collision_s = header_s + payload_s + idle_s
+        success_s = collision_s + acknowledged_s
         expected = saturation(stations, window, stages, (50e-6, success_s, collision_s, payload_s))
         what = f"{stations} stations, W = {window}, m = {stages}: saturation throughput"
         yield Row(BIANCHI, what, expected, found, 0.03)
@@ -307,19 +299,13 @@ def saturation(stations: int, window: int, stages: int, times_s: tuple[float, fl
 
 def aloha() -> Iterator[Row]:
     """Frames of one second, as a Poisson process."""
-    for load, slotted in (
-        (0.1, False),
-        (0.25, False),
-        (0.5, False),
-        (1.0, False),
-        (0.5, True),
-        (1.0, True),
-        (2.0, True),
+    for source, kind, slot_s, loads in (
+        (ABRAMSON, "pure", 0.0, (0.1, 0.25, 0.5, 1.0)),
+        (ROBERTS, "slotted", 1.0, (0.5, 1.0, 2.0)),
     ):
-        expected = load * math.exp(-load if slotted else -2.0 * load)
-        source, kind = (ROBERTS, "slotted") if slotted else (ABRAMSON, "pure")
-        found = load * received(load, 1.0 if slotted else 0.0)
-        yield Row(source, f"{kind} ALOHA, load {load:g}: throughput", expected, found, 0.01)
+        for load in loads:
+            expected, found = load * math.exp((slot_s - 2.0) * load), load * received(load, slot_s)
+            yield Row(source, f"{kind} ALOHA, load {load:g}: throughput", expected, found, 0.01)
     yield Row(AUGUSTIN, "LoRaWAN, link load 0.48: throughput", 0.18, 0.48 * received(0.48, 0.0), 0.01)
     yield Row(AUGUSTIN, "LoRaWAN, link load 0.48: lost, %", 60.0, 100.0 * (1.0 - received(0.48, 0.0)), 3.0)
 
@@ -327,29 +313,27 @@ def aloha() -> Iterator[Row]:
 def carrier_sense() -> Iterator[Row]:
     """Frames of 127 bytes over IEEE 802.15.4, as a Poisson process."""
     bearer = load_bearer("802154")
-    spec, rate = bearer.cell.contention, bearer.up.rate_bits_per_s
+    match bearer.cell:
+        case Cell(contention=Aloha(sense=Sense() as sense) as spec):
+            cell = {"contention": builtins(spec)}
+        case _:
+            raise ValueError(f"bearer {bearer.name} has no cell with carrier sense")
+    rate = bearer.up.rate_bits_per_s
     frame_s = 8.0 * 127 / rate
     for load in (0.3, 0.7, 1.3):
-        expected = listened(spec, frame_s, load)
-        access = simulated(
-            {"contention": builtins(spec)},
-            {"kind": "poisson", "per_s": load / frame_s},
-            LISTENED,
-            packet_bytes=127,
-            rate_bits_per_s=rate,
-        )["access"]
+        expected = listened(sense, spec.attempts, frame_s, load)
+        arrivals = {"kind": "poisson", "per_s": load / frame_s}
+        access = simulated(cell, arrivals, LISTENED, packet_bytes=127, rate_bits_per_s=rate)["access"]
         shares = (access["bytes"][0] / 127 / LISTENED, access["collided"] / access["transmissions"])
         for what, wanted, found in zip(("received", "collided"), expected, shares, strict=True):
-            yield Row(
-                NUMPY_SIMULATION, f"802.15.4, load {load:g}: {what}, %", 100.0 * wanted, 100.0 * found, 1.0
-            )
+            name = f"802.15.4, load {load:g}: {what}, %"
+            yield Row(NUMPY_SIMULATION, name, 100.0 * wanted, 100.0 * found, 1.0)
 
 
-def listened(spec: Aloha, frame_s: float, load: float) -> tuple[float, float]:
+def listened(sense: Sense, attempts: int, frame_s: float, load: float) -> tuple[float, float]:
     """Unslotted CSMA/CA with one frame per station, drawn with NumPy: the share of frames that are received,
     and the share of transmissions that collide.
     """
-    sense = spec.sense
     draws = np.random.default_rng(round(100 * load))
     # Time, frame, number of busy results, number of transmissions; or the end of a transmission.
     steps: list[tuple[float, int, int, int, bool]] = []
@@ -376,7 +360,7 @@ def listened(spec: Aloha, frame_s: float, load: float) -> tuple[float, float]:
             transmissions += 1
             collided += lost
             received += not lost
-            if lost and sent < spec.attempts:
+            if lost and sent < attempts:
                 wait(at, frame, 0, sent)
     return received / LISTENED, collided / transmissions
 
@@ -384,9 +368,8 @@ def listened(spec: Aloha, frame_s: float, load: float) -> tuple[float, float]:
 def received(load: float, slot_s: float) -> float:
     """The share of frames that do not collide."""
     cell = {"contention": {"kind": "aloha", "slot_s": slot_s}}
-    access = simulated(
-        cell, {"kind": "poisson", "per_s": load}, FRAMES, packet_bytes=1250, rate_bits_per_s=10_000.0
-    )["access"]
+    arrivals = {"kind": "poisson", "per_s": load}
+    access = simulated(cell, arrivals, FRAMES, packet_bytes=1250, rate_bits_per_s=10_000.0)["access"]
     return 1.0 - float(access["collided"]) / float(access["transmissions"])
 
 
@@ -407,19 +390,18 @@ def rows() -> list[Row]:
 
 def markdown(found: Sequence[Row]) -> str:
     """The page's table."""
-    lines = ["| source | what | expected | here | tolerance | |", "| --- | --- | ---: | ---: | ---: | --- |"]
+    cells = []
     for row in found:
+        expected, *numbers = (f"{value:.4g}" for value in (row.expected, row.ours, row.tolerance))
         about = "≈ " if row.source.endswith("not checked") else ""
-        numbers = " | ".join(f"{value:.4g}" for value in (row.expected, row.ours, row.tolerance))
-        lines.append(
-            f"| {row.source} | {row.what} | {about}{numbers} | {'' if row.agrees else '**outside**'} |"
-        )
-    return "\n".join(lines)
+        outside = "" if row.agrees else "**outside**"
+        cells.append((row.source, row.what, about + expected, *numbers, outside))
+    return pages.table("source | what | >expected | >here | >tolerance |", cells)
 
 
 def main() -> int:
     """Print the table, or write it into the page."""
-    parser = argparse.ArgumentParser(prog="access_check")
+    parser = pages.options("access_check", __doc__)
     parser.add_argument("--write", action="store_true", help="write the table into the page")
     write = parser.parse_args().write
     found = rows()

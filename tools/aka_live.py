@@ -12,8 +12,6 @@ import argparse
 import json
 import random
 import statistics
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -23,14 +21,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from bench.harness import output
+
 import shakedown
-from shakedown.native import aka
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-
 from aka.nodes import Process
+from shakedown.native import aka
+from tools import pages
 
-COMMAND = [sys.executable, "-m", "shakedown"]
 SUITE = "tls1.2/ecdhe_ecdsa/p256/mutual"
 HOST = "198.18.0.2"
 """This host's address, seen from behind an emulated bearer."""
@@ -43,11 +40,10 @@ OTHERS = 8
 
 def measured(bearer: str, sgsn: str, card: Path, attaches: int) -> dict[str, Any]:
     """Attaches behind a bearer, after one that waits for the cross-certificate."""
-    command = ["bearer", "run", "--seed", "1", bearer, "--", *COMMAND, "aka", "mobile", "--samples", "--json"]
-    place = sgsn.replace("127.0.0.1", HOST)
-    command += ["--sgsn", place, "--card", str(card), "--attaches", str(attaches + 1)]
-    done = subprocess.run([*COMMAND, *command], stdout=subprocess.PIPE, text=True, check=True)
-    found: dict[str, Any] = json.loads(done.stdout)[0]
+    mobile = [*pages.SHAKEDOWN, "aka", "mobile", "--samples", "--json", "--attaches", str(attaches + 1)]
+    mobile += ["--sgsn", sgsn.replace("127.0.0.1", HOST), "--card", str(card)]
+    run = output(*pages.SHAKEDOWN, "bearer", "run", "--seed", "1", bearer, "--", *mobile)
+    found: dict[str, Any] = json.loads(run)[0]
     return found
 
 
@@ -117,7 +113,7 @@ def virtually(options: argparse.Namespace, kind: str, rate_per_s: float) -> dict
 
 def main() -> None:
     """Print a table: each time live and in virtual time, without and with other mobiles."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = pages.options("aka_live", __doc__)
     parser.add_argument("bearer", nargs="?", default="wifi-11b")
     parser.add_argument("--attaches", type=int, default=50)
     parser.add_argument("--kind", choices=("full", "resumed"), default="full")
@@ -154,11 +150,11 @@ def main() -> None:
         f"{options.bearer}: medians in s, sample standard deviations in brackets, of {options.attaches} "
         f"{options.kind} attaches live and {VIRTUAL:,} in virtual time"
     )
-    print("| time | " + " | ".join(columns) + " |")
-    print("| --- |" + " ---: |" * len(columns))
-    for name in TIMES:
-        cells = [cell(column.get(name)) for column in columns.values()]
-        print(f"| {name if name == 'attach' else name.upper()} | " + " | ".join(cells) + " |")
+    rows = (
+        (name if name == "attach" else name.upper(), *(cell(column.get(name)) for column in columns.values()))
+        for name in TIMES
+    )
+    print(pages.table(" | >".join(["time", *columns]), rows))
 
 
 def cell(values: list[float] | None) -> str:

@@ -19,14 +19,15 @@ from typing import Any
 
 import numpy as np
 
-from shakedown import native
+from shakedown import _core, native
+from shakedown.models.arrays import Floats, floats
 from shakedown.native import aka
 from shakedown.native.scenario import HandshakeId, MeasureOptions
 from shakedown.papers.aka.inputs import FULL, GPRS, LAPTOP, SETUPS, TIMES, WLAN, Study
 from shakedown.papers.aka.runs import FILE
 from shakedown.papers.load import load
 from shakedown.prediction.library import open_library
-from shakedown.prediction.scenario import scenario
+from shakedown.prediction.scenario import Scenario, scenario
 from shakedown.prediction.spec import bearer_spec, work_spec
 from shakedown.simulation.spec import varying_handshake_spec
 
@@ -41,7 +42,7 @@ WORKERS = 2
 LOADS = (0.0, 0.25, 0.5, 0.75)
 
 
-def handshake(estimate: Any, client: dict[str, Any], server_s: float = 0.0) -> dict[str, Any]:  # noqa: ANN401
+def handshake(estimate: Scenario, client: dict[str, Any], server_s: float = 0.0) -> dict[str, Any]:
     """A recorded handshake in which the client computes once, at the server's flight; the server twice."""
     spec = varying_handshake_spec(estimate)
     for message in spec["messages"]:
@@ -56,7 +57,6 @@ def attaches(
     setup: str,
     client: dict[str, Any],
     *,
-    runs: int = RUNS,
     resumed: bool = False,
     server_s: float = 0.0,
     rate_per_s: float = 0.0,
@@ -68,7 +68,7 @@ def attaches(
         "bearer": bearer_spec(full.bearer, from_idle=False),
         "full": handshake(full, client, server_s),
         "resumed": handshake(short, work_spec(0.0)),
-        "attaches": runs + 1,
+        "attaches": RUNS + 1,
         "mobiles": 1,
         "gap_s": 5.0,
         "roaming": True,
@@ -84,22 +84,22 @@ def attaches(
     }
     found = aka.run(FULL, json.dumps(plan))["attaches"]
     good = [one for one in found[1:] if one["failure"] is None and one["resumed"] == resumed]
-    if len(good) != runs:
-        raise RuntimeError(f"{setup}: {len(good)} of {runs} accesses")
+    if len(good) != RUNS:
+        raise RuntimeError(f"{setup}: {len(good)} of {RUNS} accesses")
     return good
 
 
-def column(rows: list[dict[str, Any]], time: str) -> np.ndarray[Any, Any]:
+def column(rows: list[dict[str, Any]], time: str) -> Floats:
     """One time of all accesses, in ms."""
-    return 1e3 * np.array([row[f"{time}_s"] for row in rows], float)
+    return floats([1e3 * row[f"{time}_s"] for row in rows])
 
 
-def spread(values: np.ndarray[Any, Any]) -> dict[str, float]:
+def spread(values: Floats) -> dict[str, float]:
     """Mean and sample standard deviation, in ms."""
     return {"mean_ms": round(float(values.mean()), 3), "sd_ms": round(float(values.std(ddof=1)), 3)}
 
 
-def density(values: np.ndarray[Any, Any]) -> list[list[float]]:
+def density(values: Floats) -> list[list[float]]:
     """A Gaussian kernel density (per s) at points of time (s), with a width by Silverman's rule."""
     width = 0.9 * min(values.std(ddof=1), np.subtract(*np.quantile(values, [0.75, 0.25])) / 1.34)
     width = max(width * len(values) ** -0.2, 1e-3 * values.mean())
@@ -113,8 +113,9 @@ def sizes() -> dict[str, int]:
     """Bytes stored by each side (the paper's Table 2): certificates as PEM; the program, which contains its
     libraries; the memory of a side at the peak of its handshake, and of its connection afterwards.
     """
-    program = native.extension().__file__
-    measured = native.measure(HandshakeId(suite=aka.suites(FULL)[0]), MeasureOptions(repeat=5)).memory
+    memory = native.measure(HandshakeId(suite=aka.suites(FULL)[0]), MeasureOptions(repeat=5)).memory
+    if memory is None:
+        raise RuntimeError("this build does not count the memory of connections")
     with tempfile.TemporaryDirectory() as folder:
         aka.provision(Path(folder), FULL, home="20201", serving="20801", nodes=["sgsn-1"], subscribers=1)
         card = json.loads((Path(folder) / "card-0.json").read_text())
@@ -124,28 +125,24 @@ def sizes() -> dict[str, int]:
         "authority_pem_bytes": len(authority),
         "key_pem_bytes": len(card["key"]),
         "root_pem_bytes": len(card["root"]),
-        "program_bytes": Path(program).stat().st_size,
-        "client_peak_bytes": measured.client_peak_bytes,
-        "client_held_bytes": measured.client_held_bytes,
-        "server_peak_bytes": measured.server_peak_bytes,
-        "server_held_bytes": measured.server_held_bytes,
-        "server_context_bytes": measured.context_bytes.server,
+        "program_bytes": Path(_core.__file__).stat().st_size,
+        "client_peak_bytes": memory.client_peak_bytes,
+        "client_held_bytes": memory.client_held_bytes,
+        "server_peak_bytes": memory.server_peak_bytes,
+        "server_held_bytes": memory.server_held_bytes,
+        "server_context_bytes": memory.context_bytes.server,
     }
 
 
-def main() -> None:
-    """Run all set-ups and write the file; with `sizes`, only the sizes are measured again."""
-    if sys.argv[1:] == ["sizes"]:
-        found = {**json.loads(FILE.read_text(encoding="utf-8")), "sizes": sizes()}
-        FILE.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-        return
+def accesses() -> dict[str, Any]:
+    """Times, densities and bytes of all set-ups, without the sizes."""
     study = Study(load("aka-ssl"))
     nothing = work_spec(0.0)
     network_s = float(column(attaches(WLAN, nothing), "tht").mean()) / 1e3
     computing_s = study.ms(WLAN, "tht") / 1e3 - network_s
     sd_s = study.ms(WLAN, "tht", "sd") / 1e3
     handheld = {"kind": "normal", "mean_s": computing_s, "sd_s": sd_s, "minimum_s": 0.0}
-    found = {
+    found: dict[str, Any] = {
         "runs": RUNS,
         "seed": SEED,
         "suite": aka.suites(FULL)[0],
@@ -176,6 +173,12 @@ def main() -> None:
         rows = attaches(GPRS, handheld, server_s=WORK_S, rate_per_s=rate)
         load_of = {"utilisation": share, "rate_per_s": rate, "work_s": WORK_S, "workers": WORKERS}
         found["load"].append(load_of | spread(column(rows, "tht")))
+    return found
+
+
+def main() -> None:
+    """Run all set-ups and write the file; with `sizes`, only the sizes are measured again."""
+    found = json.loads(FILE.read_text(encoding="utf-8")) if sys.argv[1:] == ["sizes"] else accesses()
     found["sizes"] = sizes()
     FILE.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     print(f"written: {FILE}")

@@ -16,7 +16,6 @@ this tool under `chrt -f 5` on such a machine.
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
@@ -28,15 +27,18 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from bench.harness import output
+
 from shakedown import native
 from shakedown.native.scenario import HandshakeId, MeasureOptions
 from shakedown.prediction.network import exchange
 from shakedown.prediction.spec import WTLS, datagram_spec, message_spec, stream_spec, work_spec
 from shakedown.profiles import load_bearer
 from shakedown.profiles.delay import distribution
+from tools import pages
 
 GATEWAY = "198.18.0.2"
-COMMAND = [sys.executable, "-m", "shakedown", "bearer"]
+COMMAND = [*pages.SHAKEDOWN, "bearer"]
 TLS = "-tls1_3 -ciphersuites TLS_AES_128_GCM_SHA256 -groups X25519"
 
 
@@ -87,20 +89,20 @@ def credentials(folder: Path, certificates: int) -> str:
     key, leaf, chain = folder / "key.pem", folder / "leaf.pem", folder / f"chain-{certificates}.pem"
     if not leaf.exists():
         curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
-        files = ["-keyout", key, "-out", leaf, "-subj", "/CN=test", "-days", "30"]
-        subprocess.run(["openssl", "req", "-x509", *curve, *files], check=True, capture_output=True)
+        files = ("-keyout", key, "-out", leaf, "-subj", "/CN=test", "-days", "30")
+        output("openssl", "req", "-x509", *curve, *files)
     chain.write_text(leaf.read_text() * (certificates - 1))
     more = f" -cert_chain {chain}" if certificates > 1 else ""
     return f"-key {key} -cert {leaf}{more}"
 
 
-def start(bearer: str | Path, capture: Path, server: str, seed: int = 0) -> subprocess.Popen[str]:
+def start(bearer: str | Path, capture: Path, server: str) -> subprocess.Popen[str]:
     """Start a handshake of `openssl s_client` with `openssl s_server`, each at its end of a bearer."""
     far = f"exec openssl s_server -accept 4433 {server} {TLS} -num_tickets 0 -quiet"
     near = (
         f"exec openssl s_client -connect {GATEWAY}:4433 {TLS} -noservername < /dev/null > {capture}.log 2>&1"
     )
-    options = ["--seed", str(seed), "--pcap", str(capture), "--linger", "0", "--pair", far]
+    options = ["--seed", "0", "--pcap", str(capture), "--linger", "0", "--pair", far]
     command = [*COMMAND, "run", *options, str(bearer), "--", "sh", "-c", near]
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
 
@@ -108,8 +110,7 @@ def start(bearer: str | Path, capture: Path, server: str, seed: int = 0) -> subp
 def packets_of(capture: Path, *fields: str, tshark: str = "tshark") -> list[list[str]]:
     """The given tshark fields of each TCP packet."""
     field_options = [part for field in fields for part in ("-e", field)]
-    command = [tshark, "-r", str(capture), "-Y", "tcp", "-T", "fields", *field_options]
-    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    text = output(tshark, "-r", capture, "-Y", "tcp", "-T", "fields", *field_options)
     return [line.split("\t") for line in text.splitlines()]
 
 
@@ -227,18 +228,15 @@ def loaded(
     Options are those of `load`, of `serve` and of `bearer run`.
     """
     log = profile.with_suffix(f".{suite.replace('/', '-')}.log")
-    ours = f"{sys.executable} -m shakedown"
+    ours = " ".join(pages.SHAKEDOWN)
     server = f"exec {ours} serve {suite} --listen {GATEWAY}:{PORT} {serve} > {log} 2>&1"
     scheme = "wtls" if suite.startswith("wtls/") else "tls"
     load = f"{ours} load {scheme}://{GATEWAY}:{PORT} {suite} {options}"
     load += f" --authorized-target {GATEWAY} --no-rate-cap --json"
     # The server ends with the client's command, so data that its connections have not yet sent is lost.
     client = f"until grep -q listening {log}; do sleep 0.1; done; {load}; status=$?; {after} exit $status"
-    command = [*COMMAND, "run", *bearer, "--pair", server, str(profile), "--", "sh", "-c", client]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise RuntimeError(done.stderr)
-    found: list[dict[str, Any]] = json.loads(done.stdout)
+    run = output(*COMMAND, "run", *bearer, "--pair", server, profile, "--", "sh", "-c", client)
+    found: list[dict[str, Any]] = json.loads(run)
     return found[0]
 
 
@@ -269,17 +267,13 @@ def line(one: Median) -> str:
     )
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main() -> int:
     """Run the tool; return the exit status."""
-    parser = argparse.ArgumentParser(
-        prog="tools.bearer_handshakes",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = pages.options("bearer_handshakes", __doc__)
     parser.add_argument("bearers", nargs="*", metavar="BEARER", default=list(BEARERS))
     parser.add_argument("--count", type=int, default=COUNT)
     parser.add_argument("--certificates", type=int, nargs="+", default=[])
-    given = parser.parse_args(arguments)
+    given = parser.parse_args()
     print(f"{'':38}{'':6}   median (ms)   simulated      off  the client's")
     near = True
     with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(len(given.bearers)) as pool:

@@ -9,11 +9,11 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterator
-from pathlib import Path
 
 import grimp
 
-ROOT = Path(__file__).resolve().parent.parent
+from tools.pages import ROOT, status
+
 PAGE = ROOT / "ARCHITECTURE.md"
 CRATES = ROOT / "crates"
 WORD = re.compile(r"`([^`]+)`")
@@ -93,9 +93,7 @@ def main() -> int:
         *differences("Rust crates", rust_parts(), True),
         *differences("Python packages", python_parts(), False),
     ]
-    for line in found:
-        print(f"ARCHITECTURE.md: {line}", file=sys.stderr)
-    return 1 if found else 0
+    return status(f"ARCHITECTURE.md: {line}" for line in found)
 
 
 if __name__ == "__main__":

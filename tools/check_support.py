@@ -13,10 +13,10 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
+from tools.pages import ROOT, status
+
 LIST = ROOT / "python" / "shakedown" / "data" / "support.toml"
 
 
@@ -48,14 +48,14 @@ def violations(listed: Mapping[str, Any], used: Mapping[str, str], today: dateti
                 ended = f"support ended on {row['until']} ({row['source']})"
                 yield f"{name} {version}: {ended}; use a supported branch"
     for row in listed.get("advisory", []):
-        names, version = ", ".join(row["ids"]), used.get(row["package"])
-        if version is None:
+        names, current = ", ".join(row["ids"]), used.get(row["package"])
+        if current is None:
             yield f"{names}: no {row['package']} is in use; remove the entry"
-        elif numbers(version) >= numbers(row["fixed"]):
-            yield f"{names}: fixed in the {row['package']} {version} in use; remove the entry"
+        elif numbers(current) >= numbers(row["fixed"]):
+            yield f"{names}: fixed in the {row['package']} {current} in use; remove the entry"
         elif row["concerns"] and today > row.get("accepted_until", datetime.date.min):
             yield (
-                f"{names}: {row['package']} {version} has this defect, fixed in {row['fixed']}: "
+                f"{names}: {row['package']} {current} has this defect, fixed in {row['fixed']}: "
                 f"{row['about']} ({row['source']}); update, or accept it until a later date for a reason"
             )
 
@@ -68,13 +68,12 @@ def is_of(version: str, branch: str) -> bool:
 def main() -> int:
     """Print the violations; the exit status is 1 if there are any."""
     listed, used = tomllib.loads(LIST.read_text()), in_use()
-    found = list(violations(listed, used, datetime.datetime.now(datetime.UTC).date()))
-    for line in found:
-        print(f"error: {line}; the list: {LIST.relative_to(ROOT)}", file=sys.stderr)
+    found = violations(listed, used, datetime.datetime.now(datetime.UTC).date())
+    failed = status(f"error: {line}; the list: {LIST.relative_to(ROOT)}" for line in found)
     count = sum(len(row["ids"]) for row in listed["advisory"])
     versions = ", ".join(f"{name} {version}" for name, version in used.items())
     print(f"support: {versions}; {count} advisories judged, review of {listed['reviewed']}")
-    return 1 if found else 0
+    return failed
 
 
 if __name__ == "__main__":

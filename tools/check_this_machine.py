@@ -13,23 +13,24 @@ loop.
 
 from __future__ import annotations
 
-import argparse
 import json
 import statistics
 import sys
 import tomllib
 from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from shakedown import native
+from shakedown.prediction.side_cost import side_cost
+from shakedown.prediction.this_machine import measure_suites, profile_of
+from shakedown.prediction.trace import parse_trace
+from shakedown.profiles.device import parse_device
+from shakedown.profiles.importers.measured import REJECTION_LOOPS
+from shakedown.schema.base import SIDES
+from shakedown.schema.primitives import Timing
 from tools import pages
 
-from shakedown.schema.base import SIDES
-
-if TYPE_CHECKING:
-    from shakedown.schema.primitives import Timing
-
-PAGE = Path(__file__).parent.parent / "docs" / "validation" / "prediction-check.md"
+PAGE = pages.VALIDATION / "prediction-check.md"
 
 WORST_TARGET = 0.15
 ROUNDS, REPEAT = 20, 5
@@ -83,12 +84,6 @@ class Check:
 
 def check(timed: list[Timing], fitted: list[dict[str, Any]], checked: list[dict[str, Any]]) -> list[Check]:
     """Estimate the checked suites with a profile from the fitted ones only."""
-    from shakedown.prediction.side_cost import side_cost
-    from shakedown.prediction.this_machine import profile_of
-    from shakedown.prediction.trace import parse_trace
-    from shakedown.profiles.device import parse_device
-    from shakedown.profiles.importers.measured import REJECTION_LOOPS
-
     if {one["suite"] for one in fitted} & {one["suite"] for one in checked}:
         raise ValueError("a checked suite is among the fitted ones")
     text = profile_of("this-machine", timed, fitted, None)
@@ -114,9 +109,6 @@ def check(timed: list[Timing], fitted: list[dict[str, Any]], checked: list[dict[
 
 def measured(minutes: float | None, rounds: int, seconds: float) -> list[Check]:
     """Measure fitted and checked suites in turn, and compare."""
-    from shakedown import native
-    from shakedown.prediction.this_machine import measure_suites
-
     wanted = [native.runnable(name) for name in CHECKED]
     others = [name for name in native.profile_suites() if name not in set(wanted)]
     timed = native.primitives(seconds=seconds)
@@ -136,30 +128,25 @@ def measured(minutes: float | None, rounds: int, seconds: float) -> list[Check]:
 
 def section(checks: list[Check]) -> str:
     """The page's section."""
-    from shakedown import native
-
     errors = [abs(one.error) for one in checks]
     machine, build = native.machine(), native.build()
     suites = {one.suite for one in checks}
     beyond = sum(error > WORST_TARGET for error in errors)
-    lines = [
+    rows = []
+    for one in checks:
+        times = (f"{time_s * 1e6:.0f} µs" for time_s in (one.measured_s, one.predicted_s))
+        rows.append((one.suite, one.side, *times, f"{100 * one.error:+.1f} %".replace("-", "−")))
+    return (
         f"Measured on {machine.cpu}, OpenSSL {build.openssl}: {len(checks)} times of {len(suites)} suites, "
         f"to none of which the profile was fitted. Median error {statistics.median(errors):.1%}, "
-        f"worst {max(errors):.1%}, {beyond} beyond {WORST_TARGET:.0%}.",
-        "",
-        "| suite | side | measured | predicted | error |",
-        "| --- | --- | ---: | ---: | ---: |",
-    ]
-    for one in checks:
-        sign = f"{100 * one.error:+.1f} %".replace("-", "−")
-        times = f"{one.measured_s * 1e6:.0f} µs | {one.predicted_s * 1e6:.0f} µs"
-        lines.append(f"| {one.suite} | {one.side} | {times} | {sign} |")
-    return "\n".join(lines)
+        f"worst {max(errors):.1%}, {beyond} beyond {WORST_TARGET:.0%}.\n\n"
+        + pages.table("suite | side | >measured | >predicted | >error", rows)
+    )
 
 
 def main() -> None:
     """Measure, compare, and write or print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = pages.options("check_this_machine", __doc__)
     parser.add_argument("--minutes", type=float, help="begin no round that would end later")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="how often each suite is measured")
     parser.add_argument("--seconds", type=float, default=0.3, help="longest time for each primitive")

@@ -10,10 +10,8 @@ intervals are wider and fewer changes are found; false alarms do not increase.
 
 from __future__ import annotations
 
-import argparse
 import math
 import os
-import subprocess
 import sys
 import tempfile
 from collections import defaultdict
@@ -26,17 +24,19 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from bench.harness import output
 
 from shakedown.comparison import pairs
-from shakedown.comparison.budgets import check_budgets
+from shakedown.comparison.budgets import check_budgets, recorded
 from shakedown.comparison.figures import Figure, Figures, Handshake, Readings
 from shakedown.comparison.folders import MIN_RUNS, run_pairs
 from shakedown.comparison.pairs import DEFAULT_BLOCKS, ORDERS, ROUNDS, Block, Reading, compared
 from shakedown.comparison.verdicts import Pair, comparison
+from shakedown.models.arrays import Floats
 from shakedown.native import counted
 from shakedown.schema.budget import CheckedLimit
 from shakedown.schema.comparison import Compared, Comparison, Method
+from tools import pages
 
 SUITES = ("tls1.2/ecdhe_rsa+x25519/rsa2048/server", "tls1.3/x25519/p256/server")
 SLOWER = (0.01, 0.05, 0.1)
@@ -106,7 +106,7 @@ def tally(found: Sequence[Comparison], truth: Callable[[Compared], bool] = lambd
     )
 
 
-def machine(random: np.random.Generator, readings: int) -> NDArray[np.float64]:
+def machine(random: np.random.Generator, readings: int) -> Floats:
     """A processor's time for the same work at each reading: drift, a 20 % step, one in 20 slower by 30 %."""
     times = np.arange(readings)
     step = 1 + 0.2 * (times > random.integers(readings))
@@ -114,10 +114,9 @@ def machine(random: np.random.Generator, readings: int) -> NDArray[np.float64]:
     return step * (1 + 0.1 * times / readings) * disturbed
 
 
-def simulated_pairs(
-    random: np.random.Generator, *, noise: float, slower: float = 1.0, blocks: int = DEFAULT_BLOCKS
-) -> Comparison:
+def simulated_pairs(random: np.random.Generator, *, noise: float, slower: float = 1.0) -> Comparison:
     """A simulated `compare --pair`: processes differ by `noise` (sd), and so do readings of one process."""
+    blocks = DEFAULT_BLOCKS
     pace = machine(random, blocks * ROUNDS * 4).reshape(blocks, ROUNDS, 4, 1)
     is_after = np.array(
         [[[letter == "B" for letter in ORDERS[(n + r) % 2]] for r in range(ROUNDS)] for n in range(blocks)]
@@ -131,18 +130,14 @@ def simulated_pairs(
     return _simulated(lambda at: {"differences": tuple(map(float, differences[:, at]))})
 
 
-def simulated_runs(
-    random: np.random.Generator, *, noise: float, slower: float = 1.0, runs: int = MIN_RUNS
-) -> Comparison:
-    """A simulated `compare` of two folders with so many runs, which differ by `noise` (sd)."""
-    before, after = random.normal(0, noise, (2, runs, len(SIMULATED_FIGURES)))
+def simulated_runs(random: np.random.Generator, *, noise: float, slower: float = 1.0) -> Comparison:
+    """A simulated `compare` of two folders with `MIN_RUNS` runs, which differ by `noise` (sd)."""
+    before, after = random.normal(0, noise, (2, MIN_RUNS, len(SIMULATED_FIGURES)))
     after = after + _changes(slower)
-    return _simulated(
-        lambda at: {"groups": (tuple(map(float, before[:, at])), tuple(map(float, after[:, at])))}
-    )
+    return _simulated(lambda at: {"groups": tuple(tuple(map(float, one[:, at])) for one in (before, after))})
 
 
-def _changes(slower: float) -> NDArray[np.float64]:
+def _changes(slower: float) -> Floats:
     return np.array([np.log(slower) if figure == SIGN else 0.0 for figure in SIMULATED_FIGURES])
 
 
@@ -169,8 +164,7 @@ def simulated(count: int, seed: int, row: Sequence[str] | None = None) -> Iterat
             if row is not None and (row[0] not in name or [noise, change] != list(map(float, row[1:]))):
                 continue
             found = [draw(random, noise=noise, slower=1 + change) for _ in range(count)]
-            truth = SIGN.operation if change else ""
-            seen = tally(found, lambda one, truth=truth: one.operation == truth)
+            seen = tally(found, lambda one: one.operation == SIGN.operation) if change else tally(found)
             named = f"{seen.named / count:.0%}" if change else "–"
             yield f"| {name} | {noise:.1%} | {change:.1%} | {seen.cells()} | {named} |"
 
@@ -221,7 +215,7 @@ def pair_rows(suite: str, measured: Sequence[list[Block]]) -> Iterator[str]:
     """The rows of measured blocks, unchanged and with a slower signature."""
     for by in (0.0, *SLOWER):
         found = [compared(suite, suite, seeded(blocks, "sign ", by), rules=Method()) for blocks in measured]
-        seen = tally(found, is_of_signature if by else lambda row: False)
+        seen = tally(found, is_of_signature) if by else tally(found)
         named = f"{seen.named} of {len(found)}" if by else "–"
         yield f"| `{suite}` | +{by:.0%} | {seen.cells()} | {named} |"
 
@@ -291,17 +285,8 @@ def more_work(instructions: int) -> Iterator[None]:
     with tempfile.TemporaryDirectory() as folder:
         source, library, program = (Path(folder) / name for name in ("shim.c", "shim.so", "valgrind"))
         source.write_text(SHIM)
-        build = [
-            "cc",
-            "-O1",
-            "-shared",
-            "-fPIC",
-            f'-DCOUNT="{instructions}"',
-            "-o",
-            str(library),
-            str(source),
-        ]
-        subprocess.run(build, check=True)
+        flags = ("-O1", "-shared", "-fPIC", f'-DCOUNT="{instructions}"')
+        output("cc", *flags, "-o", library, source)
         program.write_text(f'#!/bin/sh\nLD_PRELOAD={library} exec {valgrind} "$@"\n')
         program.chmod(0o755)
         os.environ["PATH"] = f"{folder}:{usual}"
@@ -330,13 +315,11 @@ def counts() -> Iterator[str]:
         yield f"| {stack}, `{suite}` | {distinct} | {_spread(whole):.3%} | {_spread(parts):.2%} |"
     with tempfile.TemporaryDirectory() as folder:
         budget = Path(folder) / "budget.toml"
-        from shakedown.comparison.budgets import recorded
-
         budget.write_text(recorded([SUITES[1]]))
         yield ""
         yield "| `check` of one build | limits | exceeded |"
         yield "| --- | ---: | ---: |"
-        checked = []
+        checked: list[CheckedLimit] = []
         for number in range(CHECKS):
             checked += check_budgets(budget)
             print(f"check {number + 1} of {CHECKS}", file=sys.stderr)
@@ -369,9 +352,7 @@ def _spread(figures: Sequence[Sequence[float]]) -> float:
 
 def main() -> int:
     """Print the table of a part."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = pages.options("compare_check", __doc__)
     parser.add_argument("part", choices=("simulated", "pairs", "counts"))
     parser.add_argument("--comparisons", type=int, default=200, help="of each row of `simulated`")
     parser.add_argument("--seed", type=int, default=20_260_105, help="of `simulated`")

@@ -16,8 +16,6 @@ import statistics
 import sys
 from typing import Any
 
-from tools import ideal
-
 from shakedown.native import virtual_time
 from shakedown.prediction.spec import message_spec
 from shakedown.simulation.fleet import (
@@ -27,6 +25,7 @@ from shakedown.simulation.fleet import (
     REPLICATIONS_TO_PRECISION,
     WARMUP,
 )
+from tools import ideal, pages
 
 LOADS = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99)
 SERVICE_S = 0.01
@@ -87,9 +86,7 @@ def check(load: float, given: argparse.Namespace) -> tuple[str, bool]:
 
 def main() -> int:
     """Run the tool; return the exit status."""
-    parser = argparse.ArgumentParser(
-        prog="tools.coverage", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = pages.options("coverage", __doc__)
     parser.add_argument("--seeds", type=int, default=150)
     parser.add_argument("--loads", type=float, nargs="+", default=list(LOADS))
     parser.add_argument("--service", choices=SERVICES, default="exponential")

@@ -6,19 +6,17 @@ battery life have both bounds.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
-
-from tools import pages
 
 from shakedown.errors import InputError
 from shakedown.prediction.predict import predict_rows
 from shakedown.profiles import bearer_names
+from shakedown.reporting.figures import rough
 from shakedown.schema.options import PredictionOptions
+from tools import pages
 
-PAGE = Path(__file__).parent.parent / "docs" / "validation" / "energy.md"
+PAGE = pages.VALIDATION / "energy.md"
 DEVICES = ("cortex-m4", "esp32-c3", "nrf52840", "phone")
 SUITES = ("tls1.2/psk", "tls1.3/x25519/p256/server")
 BATTERY_J = 2.4 * 3600 * 3.6
@@ -30,10 +28,7 @@ Figure = dict[str, Any]
 
 def short(value: float | None) -> str:
     """Two significant digits."""
-    if value is None:
-        return "?"
-    places = 1 - math.floor(math.log10(value)) if value > 0.0 else 0
-    return f"{round(value, places):,.{max(places, 0)}f}"
+    return "?" if value is None else rough(value)
 
 
 def cell(figure: Figure, unit: float = 1.0) -> str:
@@ -57,9 +52,9 @@ Line = tuple[str, tuple[bool, ...]]
 """A line of the table, and by suite whether it has both bounds; empty if no handshake succeeds."""
 
 
-def lines(bearer: str, devices: Sequence[str] = DEVICES) -> Iterator[Line]:
+def lines(bearer: str) -> Iterator[Line]:
     """A line for each device."""
-    for device in devices:
+    for device in DEVICES:
         try:
             rows = predict_rows(SUITES, device=device, bearer=bearer, options=OPTIONS)
         except InputError:

@@ -12,16 +12,14 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-
-from tools import pages
 
 from shakedown.prediction.cost_fit import LIBRARIES, Held, fitted, held_out, reference_builds
 from shakedown.prediction.cost_model import DATA, CostModel, to_json
 from shakedown.prediction.primitives import kind
 from shakedown.profiles.registry import shipped_names
+from tools import pages
 
-PAGE = Path(__file__).parent.parent / "docs" / "validation" / "cost-model.md"
+PAGE = pages.VALIDATION / "cost-model.md"
 ROWS = {
     "figure": "one figure hidden",
     "size": "a whole size hidden",
@@ -66,9 +64,8 @@ OUTSIDE = (
     "These rows have too few figures: both intervals contain a share from 87 to 93 %.",
 )
 _HEAD = (
-    "| | figures | boards | given | held | 95 % interval | by boards | median range | median error "
-    "| held, whatever the range |\n"
-    "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"
+    "| >figures | >boards | >given | >held | >95 % interval | >by boards | >median range | >median error "
+    "| >held, whatever the range"
 )
 
 
@@ -121,16 +118,15 @@ class Row:
         """The same for the number of independent figures that vary like the boards."""
         return interval(*independent(self.by_board))
 
-    def text(self) -> str:
+    def cells(self) -> list[str]:
         """The row of the table."""
-        head = f"| {self.words} | {self.figures} | {self.boards} | {self.given} |"
-        if not self.given:
-            return f"{head} – | – | – | – | – | {self.held_wide:.0%} |"
-        width, error = (math.exp(statistics.median(some)) for some in (self.halves, self.errors))
-        return (
-            f"{head} {self.share:.1%} | {_percent(self.of_figures)} | {_percent(self.of_boards)} "
-            f"| ×/÷ {width:.2f} | ×/÷ {error:.2f} | {self.held_wide:.0%} |"
-        )
+        found = ["–"] * 5
+        if self.given:
+            ends = map(_percent, (self.of_figures, self.of_boards))
+            factors = (math.exp(statistics.median(some)) for some in (self.halves, self.errors))
+            found = [f"{self.share:.1%}", *ends, *(f"×/÷ {factor:.2f}" for factor in factors)]
+        counts = map(str, (self.figures, self.boards, self.given))
+        return [self.words, *counts, *found, f"{self.held_wide:.0%}"]
 
     def sentence(self) -> str:
         """The item of a list of rows outside the target."""
@@ -173,7 +169,7 @@ def coverage_tables(model: CostModel, held: dict[str, Held]) -> str:
     boards = {build.board for build in model.builds}
     primitives = {triple for build in model.builds for triple in build.log_s}
     tables = "\n\nOne figure hidden, by family:\n\n".join(
-        _HEAD + "\n".join(one.text() for one in some) for some in (rows, families)
+        pages.table(_HEAD, (one.cells() for one in some)) for some in (rows, families)
     )
     return (
         f"{len(model.builds)} builds of {len(boards)} boards, {len(primitives)} primitives.\n\n"

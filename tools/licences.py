@@ -9,9 +9,8 @@ import sys
 import tomllib
 from contextlib import suppress
 from importlib.metadata import PackageMetadata, PackageNotFoundError, metadata
-from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
+from tools.pages import ROOT, status
 
 # Names in Python packages' classifiers or free texts, with the SPDX names.
 PYTHON_NAMES = {
@@ -65,12 +64,12 @@ def python_packages() -> dict[str, str]:
 
 def python_licence(about: PackageMetadata) -> str:
     """The expression, or the one equivalent to the classifiers or the free text."""
-    if expression := about.get("License-Expression"):
-        return expression
+    if expression := about.get_all("License-Expression"):
+        return str(expression[0])
     classifiers = about.get_all("Classifier") or []
     words = [line.rsplit("::", 1)[1].strip() for line in classifiers if line.startswith("License ::")]
     words = [word for word in words if word not in ("OSI Approved", "DFSG approved")]
-    words = words or [about.get("License") or ""]
+    words = words or about.get_all("License") or []
     return " OR ".join(PYTHON_NAMES.get(word.lower(), word) for word in words if word)
 
 
@@ -79,10 +78,11 @@ def main() -> int:
     allow = set(tomllib.loads((ROOT / "deny.toml").read_text())["licenses"]["allow"])
     packages = {**rust_packages(), **python_packages()}
     refused = {name: licence for name, licence in packages.items() if not allowed(licence, allow)}
-    for name, licence in sorted(refused.items()):
-        print(f"error: {name}: licence {licence or '(none)'}; accepted: those in deny.toml", file=sys.stderr)
     print(f"licences: {len(packages) - len(refused)} of {len(packages)} packages allowed")
-    return 1 if refused else 0
+    return status(
+        f"error: {name}: licence {licence or '(none)'}; accepted: those in deny.toml"
+        for name, licence in sorted(refused.items())
+    )
 
 
 if __name__ == "__main__":

@@ -16,13 +16,13 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
-from bench.harness import ROOT, UnavailableError, checked_example, need, output
-from tools import pages
+from bench.harness import UnavailableError, checked_example, need, output
 
 import shakedown
 from shakedown.native.scenario import MeasureOptions
+from tools import pages
 
-PAGE = ROOT / "docs" / "validation" / "memory.md"
+PAGE = pages.VALIDATION / "memory.md"
 SUITES = (
     "tls1.2/rsa/rsa2048/mutual",
     "tls1.3/x25519/p256/mutual",
@@ -88,10 +88,10 @@ class Compared:
         """The larger of the two relative differences."""
         return max(abs(ours / massif - 1.0) for ours, massif in zip(self.ours, self.massif, strict=True))
 
-    def __str__(self) -> str:
+    def cells(self) -> list[str]:
+        """The row of the table."""
         figures = (f"{one:,.0f}" for pair in zip(self.ours, self.massif, strict=True) for one in pair)
-        name = f"`{self.suite}`" if self.side == "client" else ""
-        return f"| {name} | {self.side} | {' | '.join(figures)} |"
+        return [f"`{self.suite}`" if self.side == "client" else "", self.side, *figures]
 
 
 def compare(example: Path, suite: str) -> Iterator[Compared]:
@@ -116,11 +116,11 @@ def main(suites: Sequence[str]) -> int:
     found: list[Compared] = []
     for suite in suites or SUITES:
         for one in compare(example, suite):
-            print(one, f"{one.difference:.2%}", flush=True)
+            print(" | ".join(one.cells()), f"{one.difference:.2%}", flush=True)
             found.append(one)
     if not suites:
-        head = "| suite | side | held | held, by massif | peak | peak, by massif |"
-        pages.write(PAGE, "heap", "\n".join(map(str, [head, "| --- " * 6 + "|", *found])))
+        head = "suite | side | held | held, by massif | peak | peak, by massif"
+        pages.write(PAGE, "heap", pages.table(head, (one.cells() for one in found)))
     return 0 if max(one.difference for one in found) <= TOLERANCE else 1
 
 

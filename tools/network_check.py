@@ -11,11 +11,9 @@ The exit status is 1 if one does not agree, or a prediction fails without a reas
 
 from __future__ import annotations
 
-import argparse
 import random
 import sys
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -26,6 +24,7 @@ from shakedown.prediction.scenario import scenario
 from shakedown.profiles import bearer_names, load_bearer
 from shakedown.profiles.registry import changed_bearer
 from shakedown.schema.simulated import FailedSimulation
+from tools import pages
 
 SUITES = (
     "tls1.2/psk",
@@ -42,8 +41,6 @@ LOSSES = (0.0, 0.005, 0.02, 0.05, 0.1)
 DEVICES = ("phone", "cortex-m4", "server")
 RELATIVE_TOLERANCE, MAX_DEVIATIONS, PERCENTILE_CLIENTS = 0.03, 5.0, 1000
 """The rule, and the minimum of clients for percentiles of a replay."""
-SLOWEST_BPS = 1000.0
-"""Slower bearers do not support TCP."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +59,14 @@ class Case:
         return changed_bearer(self.bearer, loss=None if self.loss is None else f"{self.loss:.3%}")
 
 
+def bearers() -> list[str]:
+    """The shipped bearers that are fast enough for TCP: 1,000 bit/s."""
+    return [name for name in bearer_names() if load_bearer(name).up_bits_per_s >= 1000.0]
+
+
 def grid() -> int:
     """Predict every point; return the number of failures."""
-    names = [name for name in bearer_names() if load_bearer(name).up_bits_per_s >= SLOWEST_BPS][:24]
+    names = bearers()[:24]
     failed, slowest_s = 0, 0.0
     for suite, name, loss in product(SUITES, names, LOSSES):
         began_s = time.perf_counter()
@@ -84,7 +86,7 @@ def grid() -> int:
 def drawn(count: int, seed: int) -> list[Case]:
     """Random scenarios."""
     choice = random.Random(seed)
-    names = [name for name in bearer_names() if load_bearer(name).up_bits_per_s >= SLOWEST_BPS]
+    names = bearers()
     return [
         Case(
             choice.choice(SUITES),
@@ -115,18 +117,16 @@ def disagreements(case: Case, clients: int) -> list[str]:
     )
     if isinstance(fleet, FailedSimulation):
         raise InputError(fleet.error)
-    wrong = []
+    wrong, sampling = [], 1.0 / clients + 1.0 / PERCENTILE_CLIENTS
     for what, ours, theirs in zip(("ready", "done"), unloaded, (fleet.ready_s, fleet.done_s), strict=True):
         if theirs.mean is None:
             continue
-        error_s = MAX_DEVIATIONS * ours.sd * (1.0 / clients + 1.0 / PERCENTILE_CLIENTS) ** 0.5
+        error_s = MAX_DEVIATIONS * ours.sd * sampling**0.5
         if abs(ours.mean - theirs.mean) > RELATIVE_TOLERANCE * theirs.mean + error_s:
             wrong.append(f"{what} mean: {ours.mean:.4g} and {theirs.mean:.4g} s")
         for share, name in ((0.5, "p50"), (0.95, "p95"), (0.99, "p99")):
             other_s = getattr(theirs, name)
-            chance = (
-                MAX_DEVIATIONS * (share * (1.0 - share) * (1.0 / clients + 1.0 / PERCENTILE_CLIENTS)) ** 0.5
-            )
+            chance = MAX_DEVIATIONS * (share * (1.0 - share) * sampling) ** 0.5
             low_s, high_s = ours.quantile(max(0.0, share - chance)), ours.quantile(min(1.0, share + chance))
             if not (1.0 - RELATIVE_TOLERANCE) * low_s <= other_s <= (1.0 + RELATIVE_TOLERANCE) * high_s:
                 wrong.append(f"{what} {name}: {ours.quantile(share):.4g} and {other_s:.4g} s")
@@ -149,18 +149,14 @@ def agree(count: int, seed: int, clients: int) -> int:
     return bad
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main() -> int:
     """Run the selected checks, both by default; return the exit status."""
-    parser = argparse.ArgumentParser(
-        prog="tools.network_check",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = pages.options("network_check", __doc__)
     parser.add_argument("--grid", action="store_true")
     parser.add_argument("--random", type=int, default=0, metavar="N")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--clients", type=int, default=5000)
-    given = parser.parse_args(arguments)
+    given = parser.parse_args()
     both = not given.grid and not given.random
     wrong = grid() if given.grid or both else 0
     wrong += agree(given.random or 200, given.seed, given.clients) if given.random or both else 0

@@ -9,23 +9,21 @@ a size are repeated until the interval of the ratio decides whether it is within
 
 from __future__ import annotations
 
-import argparse
 import math
 import statistics
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 from bench.harness import bootstrap_median
-from tools import pages
 
-from shakedown.models.arrays import Floats
+from shakedown.models.arrays import Floats, floats
 from shakedown.native.processors import placed, processors
 from shakedown.prediction.cpu_contention import busy_neighbours, shared
 from shakedown.prediction.other_openssl import RARE, SPEED, openssl_speed
 from shakedown.profiles.costs import Triple
+from tools import pages
 
-PAGE = Path(__file__).parent.parent / "docs" / "validation" / "capacity-check.md"
+PAGE = pages.VALIDATION / "capacity-check.md"
 ROUNDS, MAX_ROUNDS = 6, 24
 TARGET = 1.1
 
@@ -64,8 +62,8 @@ def _pair(
 
 def ratios(some: Sequence[tuple[float, float]]) -> Floats:
     """The ratio of each pair."""
-    ours, plain = np.asarray(some).T
-    return ours / plain
+    readings = floats(some)
+    return floats(readings[:, 0] / readings[:, 1])
 
 
 def within(ends: tuple[float, float]) -> bool:
@@ -86,33 +84,29 @@ def decides(some: Sequence[tuple[float, float]]) -> bool:
 
 def table(pairs: Pairs) -> str:
     """The table in Markdown, with a sentence on how many ratios are within the target."""
-    lines = [
-        "| operation | `devices measure` (µs) | `openssl speed` (µs) | ratio | 95 % interval | n |",
-        "| --- | ---: | ---: | ---: | ---: | ---: |",
-    ]
-    medians, ends = [], []
+    rows, medians, ends = [], [], []
     for (operation, _, parameters), some in pairs.items():
         found = ratios(some)
         medians.append(float(np.median(found)))
         ends.append(bootstrap_median(found))
-        figures = " | ".join(f"{statistics.median(one):,.1f}" for one in zip(*some, strict=True))
-        low, high = ends[-1]
-        name = f"{operation} {parameters}"
-        lines.append(f"| {name} | {figures} | {medians[-1]:.2f} | {low:.2f} – {high:.2f} | {len(some)} |")
+        times = (f"{statistics.median(one):,.1f}" for one in zip(*some, strict=True))
+        ratio = (f"{medians[-1]:.2f}", "{:.2f} – {:.2f}".format(*ends[-1]))
+        rows.append((f"{operation} {parameters}", *times, *ratio, str(len(some))))
     near = sum(1.0 / TARGET <= one <= TARGET for one in medians)
     middle = math.exp(statistics.fmean(map(math.log, medians)))
     inside, outside = (sum(map(of, ends)) for of in (within, beyond))
-    lines.append(
-        f"\n{near} of {len(medians)} ratios are within 10 %; their geometric mean is {middle:.3f}. The whole "
+    head = "operation | >`devices measure` (µs) | >`openssl speed` (µs) | >ratio | >95 % interval | >n"
+    return (
+        f"{pages.table(head, rows)}\n\n"
+        f"{near} of {len(medians)} ratios are within 10 %; their geometric mean is {middle:.3f}. The whole "
         f"interval is within 10 % for {inside}, beyond for {outside}; {len(ends) - inside - outside} remain "
         "undecided."
     )
-    return "\n".join(lines)
 
 
 def main() -> None:
     """Measure, write the page's table, and print it."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = pages.options("openssl_check", __doc__)
     parser.add_argument("--openssl", default="openssl", help="the program")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--limit", type=int, default=MAX_ROUNDS, help="rounds where the first decide nothing")

@@ -12,15 +12,15 @@ compare them.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 
 from shakedown import papers
 from shakedown.papers import replication
 from shakedown.papers.write import MEASURED, write
+from tools import pages
 
-FOLDER = Path(__file__).parent.parent / "docs" / "papers"
+FOLDER = pages.ROOT / "docs" / "papers"
 ROUNDS = 20
 REPEAT = 10
 """Handshakes of each suite in a round."""
@@ -28,7 +28,7 @@ REPEAT = 10
 
 def main() -> None:
     """Measure unless `--keep` is given, and write the pages."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = pages.options("papers", __doc__)
     parser.add_argument("--keep", action="store_true", help="do not measure")
     parser.add_argument(
         "--rounds", type=int, default=ROUNDS, help=f"rounds of measuring; {ROUNDS} if not given"

@@ -26,7 +26,6 @@ bounds, and its interval does not contain it either.
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import os
@@ -41,9 +40,16 @@ from statistics import stdev
 
 import numpy as np
 from scipy.stats import t as student_t
+
+from shakedown import native
+from shakedown.models.arrays import Floats
+from shakedown.native import load_generator, serving
+from shakedown.native.processors import placed, processors
+from shakedown.native.serving import QueueTraces
+from shakedown.schema.options import ServerOptions
+from tools import pages
 from tools.queue_waits import (
     Customers,
-    Floats,
     Pairs,
     close_behind,
     first_wait_s,
@@ -54,12 +60,6 @@ from tools.queue_waits import (
 )
 from tools.queue_waits import handshakes as handshakes_of
 from tools.queue_waits import messages as messages_of
-
-from shakedown import native
-from shakedown.native import load_generator, serving
-from shakedown.native.processors import placed, processors
-from shakedown.native.serving import QueueTraces
-from shakedown.schema.options import ServerOptions
 
 SUITES = ("tls1.3/x25519/rsa3072/server", "wtls/rsa/rsa3072/server")
 UTILISATIONS = (0.3, 0.5, 0.7, 0.8)
@@ -271,25 +271,17 @@ def result(suite: str, asked: float, runs: Sequence[Run], discarded: int, betwee
         np.concatenate([one.second_s for one in found]),
         np.resize(between_s, sum(len(one.first_s) for one in found)),
     )
-    simulated = [
-        ByMessage(
-            *simulated_wait_s(
-                ideal, rate_per_s, SIMULATED_HANDSHAKES, round(100 * asked), client_work_s=work_s
-            )
-        )
-        for work_s in (0.0, client_work_s)
-    ]
+    simulate = partial(simulated_wait_s, ideal, rate_per_s, SIMULATED_HANDSHAKES, round(100 * asked))
+    simulated = [ByMessage(*simulate(client_work_s=work_s)) for work_s in (0.0, client_work_s)]
     close_shares = [close_behind(run.traces, client_work_s) for run in runs]
-    replayed = [
-        replayed_s(run.traces.arrived_s, one.service_s) for run, one in zip(runs, by_message, strict=True)
-    ]
-    is_first = np.concatenate([run.traces.is_first for run in runs])
-    again_s = np.concatenate(replayed)
-    first_s = []
-    for run, one, again in zip(runs, by_message, replayed, strict=True):
+    first_s, replayed = [], []
+    for run, one in zip(runs, by_message, strict=True):
         first = run.traces.is_first
-        parts_s = one.service_s[first], one.service_s[~first]
-        first_s.append(first_wait_s(one.rate_per_s / MESSAGES, *parts_s, float(again[~first].mean())))
+        replayed.append(replayed_s(run.traces.arrived_s, one.service_s))
+        parts_s = one.service_s[first], one.service_s[~first], float(replayed[-1][~first].mean())
+        first_s.append(first_wait_s(one.rate_per_s / MESSAGES, *parts_s))
+    again_s = np.concatenate(replayed)
+    is_first = np.concatenate([run.traces.is_first for run in runs])
     counts = [len(one.wait_s) for one in by_handshake]
     live_s = [one.queued_s for one in by_handshake]
     return Result(
@@ -297,7 +289,7 @@ def result(suite: str, asked: float, runs: Sequence[Run], discarded: int, betwee
         asked=asked,
         utilisation=utilisation,
         rate_per_s=rate_per_s,
-        handshakes=sum(len(one.wait_s) for one in by_handshake),
+        handshakes=sum(counts),
         failed=sum(run.failed for run in runs),
         message_service_s=mean([float(one.service_s.mean()) for one in by_message]),
         between_s=float(np.median(between_s)),
@@ -336,17 +328,15 @@ def line(one: Result) -> str:
     return f"{where} {cells(one.message)} {cells(one.handshake)}{law}{more}{batches}"
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main() -> int:
     """Run the tool; return the exit status."""
-    parser = argparse.ArgumentParser(
-        prog="tools.queue_check", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = pages.options("queue_check", __doc__)
     parser.add_argument("suites", nargs="*", metavar="SUITE", default=list(SUITES))
     parser.add_argument("--handshakes", type=int, default=HANDSHAKES)
     parser.add_argument("--batches", type=int, default=BATCHES)
     parser.add_argument("--utilisation", type=float, nargs="+", default=list(UTILISATIONS))
     parser.add_argument("--json", type=Path)
-    given = parser.parse_args(arguments)
+    given = parser.parse_args()
     print(
         f"{'':46}  wait of a message (us)              wait of a handshake (us)            "
         "by the law      first and second messages (us)     live Poisson            batches"
@@ -363,15 +353,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(line(one), flush=True)
     if given.json is not None:
         given.json.write_text(json.dumps([asdict(one) for one in results], indent=1) + "\n")
-    missed = [one for one in results if not one.first.met]
     if any(one.contended for one in results):
         print(
             "warning: other programs took the processors in most batches; the calmest were kept",
             file=sys.stderr,
         )
-    for one in missed:
-        print(f"missed: {one.suite} at {one.utilisation:.2f}", file=sys.stderr)
-    return 1 if missed else 0
+    missed = (one for one in results if not one.first.met)
+    return pages.status(f"missed: {one.suite} at {one.utilisation:.2f}" for one in missed)
 
 
 if __name__ == "__main__":

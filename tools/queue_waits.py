@@ -13,10 +13,9 @@ from dataclasses import dataclass, fields
 import numpy as np
 import numpy.typing as npt
 
+from shakedown.models.arrays import Floats, floats
 from shakedown.models.queueing import mg1_wait_s
 from shakedown.native.serving import QueueTraces
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,7 @@ def services_s(traces: QueueTraces) -> Floats:
     if len(served_s) < 2:
         return served_s
     beside_s = np.clip(np.diff(traces.worked_s) - served_s[:-1], 0.0, None)
-    return served_s + np.append(beside_s, beside_s.mean())
+    return floats(served_s + np.append(beside_s, beside_s.mean()))
 
 
 def messages(traces: QueueTraces) -> Customers:
@@ -82,7 +81,7 @@ def messages(traces: QueueTraces) -> Customers:
 def handshakes(traces: QueueTraces) -> Customers:
     """Each handshake as a customer whose whole work arrives with its first message."""
     numbers, places = np.unique(traces.handshake, return_inverse=True)
-    service_s = np.bincount(places, weights=services_s(traces), minlength=len(numbers))
+    service_s = floats(np.bincount(places, weights=services_s(traces), minlength=len(numbers)))
     first = traces.is_first
     wait_s = traces.taken_up_s - traces.arrived_s
     unqueued_s = wait_s[_found_no_queue(traces) & first]

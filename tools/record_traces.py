@@ -23,8 +23,8 @@ from shakedown.errors import InputError
 from shakedown.prediction.library import SHIPPED, write_library
 from shakedown.schema import builtins
 from shakedown.schema.trace import bare
+from tools.pages import ROOT
 
-ROOT = Path(__file__).parents[1]
 REPEAT = 9
 NAME = re.compile(r"\b(?:ssl3|d?tls1\.[0-3]|wtls)/[a-z0-9_+@./-]*[a-z0-9]")
 AUTHENTICATIONS = ("server", "requested", "mutual")

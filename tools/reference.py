@@ -12,12 +12,12 @@ import sys
 from pathlib import Path
 
 import click
-from tools.pages import between
 
 from shakedown.cli import app
 from shakedown.experiments.figure_kinds import KINDS, tables
 from shakedown.results.quantities import QUANTITIES
 from shakedown.schema.publish import published
+from tools.pages import between, table
 
 COMMAND = """```{{eval-rst}}
 .. click:: shakedown.cli.{name}:command
@@ -50,20 +50,17 @@ def _quantities() -> str:
     """A heading and a table per kind."""
     lines = []
     for name in KINDS:
-        lines += [f"### {name}", "", "| quantity | unit | what |", "| --- | --- | --- |"]
-        for one in QUANTITIES[name]:
-            what = one.about if one.unit else one.about.removeprefix("text: ")
-            lines.append(f"| `{one.name}` | {one.unit or 'text'} | {what} |")
-        lines.append("")
+        rows = (
+            (f"`{one.name}`", one.unit or "text", one.about if one.unit else one.about.removeprefix("text: "))
+            for one in QUANTITIES[name]
+        )
+        lines.append(f"### {name}\n\n{table('quantity | unit | what', rows)}\n")
     return "\n".join(lines)
 
 
 def _keys(name: str) -> str:
-    lines = [f"| key of `[{name}]` | value | default |", "| --- | --- | --- |"]
-    lines += [
-        f"| `{key.name}` | {_named(key.value)} | {_named(key.default)} |" for key in tables()[name].keys
-    ]
-    return "\n".join(lines)
+    rows = ((f"`{key.name}`", _named(key.value), _named(key.default)) for key in tables()[name].keys)
+    return table(f"key of `[{name}]` | value | default", rows)
 
 
 def _named(text: str) -> str:

@@ -18,7 +18,6 @@ addition.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
 from collections import Counter
@@ -27,13 +26,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tools.bearer_handshakes import PORT, loaded, packets_of, write_profile
-
 from shakedown.native import virtual_time
 from shakedown.native.scenario import Fleet
 from shakedown.simulation.deployment import Site
 from shakedown.simulation.fleet import settle
 from shakedown.simulation.simulate import Job
+from tools import pages
+from tools.bearer_handshakes import PORT, loaded, packets_of, write_profile
 
 SUITES = ("tls1.3/psk", "tls1.3/x25519/p256/server")
 DELAY_MS = 95
@@ -55,7 +54,6 @@ class Storm:
 
     ready_p50_s: float
     ready_max_s: float
-    completed: int
     again: float
     up_bytes: float
     down_bytes: float
@@ -116,7 +114,7 @@ def live(suite: str, clients: int, link: Link, folder: Path) -> Storm:
     )
     times = run["handshake_s"]
     counts = (count / clients for count in captured(capture))
-    return Storm(times["p50"], times["max"], run["completed"], *counts)
+    return Storm(times["p50"], times["max"], *counts)
 
 
 def captured(capture: Path) -> tuple[int, int, int]:
@@ -172,16 +170,12 @@ def simulated(suite: str, clients: int, link: Link, folder: Path) -> Storm:
     report = virtual_time.simulate(spec)
     ready, traffic = report["handshake_s"], report["traffic"]
     counts = (traffic[name] / clients for name in ("retransmissions", "up_bytes", "down_bytes"))
-    return Storm(ready["p50"], ready["max"], report["completed"], *counts)
+    return Storm(ready["p50"], ready["max"], *counts)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main() -> int:
     """Run the tool; return the exit status."""
-    parser = argparse.ArgumentParser(
-        prog="tools.shared_link",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = pages.options("shared_link", __doc__)
     parser.add_argument("suites", nargs="*", metavar="SUITE", default=list(SUITES))
     parser.add_argument("--clients", type=int, default=20)
     parser.add_argument("--within", type=float, default=0.02, metavar="S")
@@ -189,7 +183,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--down", type=int, default=24_000, metavar="BITS")
     parser.add_argument("--half-duplex", action="store_true")
     parser.add_argument("--scheduler", choices=("round-robin", "proportional"))
-    given = parser.parse_args(arguments)
+    given = parser.parse_args()
     link = Link(given.up, given.down, given.half_duplex, given.within)
     runs = [("live", live, link), ("simulated", simulated, link)]
     if given.scheduler is not None:

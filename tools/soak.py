@@ -10,7 +10,6 @@ grows after the first tenth of the time, if an honest client is refused, or if a
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
 import random
@@ -21,12 +20,12 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-
 from live.serve.serving import Running, client_context, read_all, serving
+from tools import pages
 
 DEFAULT_S = 600.0
 REPORT_EVERY_S = 5.0
@@ -49,6 +48,9 @@ class Clients:
     suite: str
     options: tuple[str, ...]
     honest_clients: int
+    honest: Callable[[], None]
+    hostile: Callable[[int], None]
+    flood: Callable[[], None]
 
     def __init__(self, server: Running, gap_s: float) -> None:
         """Each client pauses for `gap_s` between two connections."""
@@ -179,7 +181,7 @@ class WtlsClients(Clients):
             loop = ["--rate", f"{1.0 / self.gap_s}/s", "--duration", f"{GENTLE_WTLS_RUN_S}s"]
         options = [*loop, "--http", "/"]
         while not self.stopping.is_set():
-            command = [sys.executable, "-m", "shakedown", "load", target, self.suite, *options, "--json"]
+            command = [*pages.SHAKEDOWN, "load", target, self.suite, *options, "--json"]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode != 0:
                 self.refused += 1
@@ -220,7 +222,7 @@ def first_datagram(suite: str) -> bytes:
         silent.settimeout(30)
         target = f"wtls://127.0.0.1:{silent.getsockname()[1]}"
         options = ["--arrivals", "closed", "--clients", "1", "--count", "1", "--timeout", "1s"]
-        command = [sys.executable, "-m", "shakedown", "load", target, suite, *options]
+        command = [*pages.SHAKEDOWN, "load", target, suite, *options]
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
             return silent.recv(65536)
 
@@ -252,15 +254,11 @@ def main(seconds: float, gap_s: float) -> int:
         for one in soaked:
             one.stopping.set()
         problems = [problem for one in soaked for problem in one.end()]
-    for problem in problems:
-        print(f"error: {problem}", file=sys.stderr)
-    return 1 if problems else 0
+    return pages.status(f"error: {problem}" for problem in problems)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        prog="tools.soak", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = pages.options("soak", __doc__)
     parser.add_argument("seconds", nargs="?", type=float, default=DEFAULT_S)
     parser.add_argument("--gap", type=float, default=0.0, metavar="SECONDS")
     given = parser.parse_args()

@@ -15,8 +15,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tools import ideal
-
 from shakedown.native import virtual_time
 from shakedown.papers.load import load
 from shakedown.papers.thesis.figures import GROUPS, mixtures
@@ -25,6 +23,7 @@ from shakedown.papers.thesis.network_claims import overall_s
 from shakedown.papers.thesis.queue import queue
 from shakedown.prediction.spec import message_spec, work_spec
 from shakedown.schema.base import Side
+from tools import ideal, pages
 
 CLIENTS = {0.5: 4_000, 0.9: 16_000}
 """Clients in a replication by load; at a lower load fewer are sufficient."""
@@ -126,13 +125,8 @@ def _clients(
     return ideal.clients(messages, one_way_s=ONE_WAY_S, weight=share)
 
 
-def table(points: Sequence[Point], thesis: Thesis) -> Iterator[str]:
-    """One line per figure: the model at 50 and 90 %, and the simulated waits as multiples of it."""
-    yield (
-        "| figure | curves | model at 50 % (ms) | different clients | equal clients | model at 90 % (ms) "
-        "| different clients | equal clients |"
-    )
-    yield "| --- " * 8 + "|"
+def rows(points: Sequence[Point], thesis: Thesis) -> Iterator[Sequence[str]]:
+    """One row per figure: the model at 50 and 90 %, and the simulated waits as multiples of it."""
     for figure in sorted({point.curve.figure for point in points}):
         pure = [point for point in points if point.curve.figure == figure and len(point.curve.cases) == 1]
         mixed = [point for point in points if point.curve.figure == figure and len(point.curve.cases) > 1]
@@ -147,7 +141,7 @@ def table(points: Sequence[Point], thesis: Thesis) -> Iterator[str]:
                     "× " + _span([one.different_s / one.model_s for one in there]),
                     "× " + _span([one.alike_s / one.model_s for one in there]),
                 ]
-            yield f"| {figure} | {words} | {' | '.join(cells)} |"
+            yield figure, words, *cells
     for level in (1, 2, 3):
         mine = [one for one in points if one.curve.figure == f"4.{16 + level}" and one.load == 0.9]
         whole = [overall_s(thesis, one.curve.cases[0], "mutual", one.model_s) for one in mine]
@@ -161,7 +155,7 @@ def table(points: Sequence[Point], thesis: Thesis) -> Iterator[str]:
             )
             for field in ("different_s", "alike_s")
         ]
-        yield f"| 4.{43 + level} | whole handshakes | | | | {_span(whole)} s | {' | '.join(more)} |"
+        yield f"4.{43 + level}", "whole handshakes | | |", f"{_span(whole)} s", *more
 
 
 def _span(numbers: Sequence[float]) -> str:
@@ -175,7 +169,10 @@ def main() -> None:
     """Simulate, and print the table."""
     thesis = Thesis(load(SLUG))
     points = [simulate(thesis, curve, at) for curve in curves(thesis) for at in CLIENTS]
-    print("\n".join(table(points, thesis)))
+    head = "figure | curves" + "".join(
+        f" | model at {100 * load:.0f} % (ms) | different clients | equal clients" for load in CLIENTS
+    )
+    print(pages.table(head, rows(points, thesis)))
 
 
 if __name__ == "__main__":
