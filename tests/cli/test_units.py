@@ -36,6 +36,15 @@ def test_durations_need_no_unit(option):
             option.type.convert(text, option, None)
 
 
+@pytest.mark.parametrize(
+    "option", [one for kind in ("integer", "integer range", "time") for one in of_type(kind)]
+)
+def test_whole_numbers_are_digits_of_ascii_only(option):
+    for text in ("1_0", "١٠", "１０"):
+        with pytest.raises(click.BadParameter, match=f'"{text}" is not a .*; accepted: '):
+            option.type.convert(text, option, None)
+
+
 @pytest.mark.parametrize("option", of_type("rate"))
 def test_rates_need_no_unit(option):
     assert option.type.convert("3", option, None) == option.type.convert("3/s", option, None) == 3.0

@@ -173,7 +173,7 @@ def computed_where(command: F) -> F:
         ),
         click.option(
             "--processes",
-            type=int,
+            type=Whole(),
             metavar="N",
             help="Compute in N processes of this machine.  [default: in this one]",
         ),

@@ -90,7 +90,7 @@ class Time(click.ParamType[int]):
             return value
         text = str(value)
         try:
-            found = int(text) if text.lstrip("-").isdigit() else _unix_s(text)
+            found = int(text) if text.isascii() and text.lstrip("-").isdigit() else _unix_s(text)
         except ValueError:
             found = -1
         if not 0 <= found <= MAX_UNIX_S:

@@ -18,7 +18,7 @@ from shakedown.cli._output import (
     print_rows,
     rows_options,
 )
-from shakedown.cli._types import OutputFolder, Time
+from shakedown.cli._types import OutputFolder, Time, Whole
 from shakedown.reporting.columns import Column, Selection
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ _alternative = click.option(
     help="Instead of the profile's alternative names: dns:…, ip:…, uri:…, email:… (repeatable).",
 )
 _not_before = click.option("--not-before", metavar="YYYY-MM-DD", help="First day of validity.")
-_days = click.option("--days", type=int, help="Days of validity.")
+_days = click.option("--days", type=Whole(1, 100_000), metavar="N", help="Days of validity.")
 _out = click.option(
     "--out", type=OutputFolder(), required=True, metavar="FOLDER", help="Folder for the files."
 )
@@ -87,7 +87,14 @@ def command() -> None:
 @_password
 @click.option("--host", help="Host name that the peer expects.")
 @_side
-@click.option("--level", type=int, default=2, show_default=True, help="The peer's security level, 0 to 5.")
+@click.option(
+    "--level",
+    type=Whole(0, 5),
+    metavar="N",
+    default=2,
+    show_default=True,
+    help="The peer's security level.",
+)
 @click.option("--at", "now", type=Time(), help="Verification time.  [default: now]")
 @rows_options(_columns)
 def show(

@@ -12,7 +12,7 @@ import click
 
 from shakedown.cli._options import command_of, only_with, suites_argument
 from shakedown.cli._output import clear_echo, echo, force_option, json_option, note, print_json
-from shakedown.cli._types import FILE
+from shakedown.cli._types import FILE, Whole
 
 if TYPE_CHECKING:
     from shakedown.schema.serving import Serving
@@ -38,7 +38,7 @@ POLL_INTERVAL_S = 0.2
 @click.option("--ca", type=FILE, help="The root that clients trust, if not at the chain's end.")
 @click.option("--ca-out", type=FILE, help="Write the roots for clients to trust, as PEM.")
 @click.option("--password", envvar="SHAKEDOWN_PASSWORD", show_envvar=True, help="Password of these files.")
-@click.option("--tickets", type=int, metavar="N", help="Tickets after a full handshake.  [default: 0]")
+@click.option("--tickets", type=Whole(), metavar="N", help="Tickets after a full handshake.  [default: 0]")
 @force_option
 @json_option
 def command(
