@@ -106,6 +106,7 @@ def test_usage_errors_are_reported_in_one_line(arguments, words, fake, capsys):
         (GOOD + "workers = 0\n", ["line 2", "key workers", "a whole number from 1 to 100,000"]),
         (GOOD + "within = true\n", ["key within", "found true", 'a time such as "10s"']),
         (GOOD + "within = 0\n", ["key within", "found 0", "a time above 0"]),
+        (GOOD + 'within = "1e8s"\n', ["line 2", "key within", 'found "1e8s"', "10,000,000 s at most"]),
         (GOOD + 'within = "1s"\npercentile = 100\n', ["key percentile", "above 0 and below 100"]),
         (GOOD + "percentile = 95\n", ["key percentile", 'with "within"']),
         (GOOD + "battery = 9000\n", ["key battery", 'a charge such as "2.5Wh"']),

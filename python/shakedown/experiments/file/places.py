@@ -6,6 +6,7 @@ from shakedown.experiments.file.document import Document
 from shakedown.files import limits
 from shakedown.files.toml import describe
 from shakedown.native.scenario import DEFAULT_PERCENTILE, Places
+from shakedown.schema.predictions import MAX_WITHIN_S
 from shakedown.schema.units import parse_charge_j
 
 KEYS = ("devices", "server_device", "bearers", "rates", "workers", "within", "percentile", "battery")
@@ -58,8 +59,9 @@ def _within_s(document: Document) -> float | None:
     if value is None:
         return None
     within_s = document.duration_s("within", value)
-    if not within_s > 0.0:
-        raise document.wrong("within", f"found {describe(value)}; accepted: a time above 0")
+    if not 0.0 < within_s <= MAX_WITHIN_S:
+        accepted = f"a time above 0 s, {MAX_WITHIN_S:,.0f} s at most"
+        raise document.wrong("within", f"found {describe(value)}; accepted: {accepted}")
     return within_s
 
 
