@@ -87,6 +87,19 @@ def test_existing_files_are_replaced_only_with_force(shakedown, tmp_path):
     assert shakedown("reproduce", "aka-ssl", "--no-measure", "--out", out, "--force").returncode == 0
 
 
+@pytest.mark.parametrize("force", [(), ("--force",)])
+def test_reproduce_writes_nothing_through_a_linked_folder_of_figures(shakedown, tmp_path, force):
+    elsewhere, out = tmp_path / "elsewhere", tmp_path / "out"
+    elsewhere.mkdir()
+    out.mkdir()
+    (out / "figures").symlink_to(elsewhere)
+    done = shakedown("reproduce", "aka-ssl", "--no-measure", "--out", out, *force)
+    error = f"error: {out / 'figures'}: is a symbolic link; accepted: another --out\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", error)
+    assert list(elsewhere.iterdir()) == []
+    assert [path.name for path in out.iterdir()] == ["figures"]
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from msgspec import structs
 
+from shakedown.files.owned import refuse_special
 from shakedown.files.write import check_free, check_writable, made_folders
 from shakedown.files.write import write as write_file
 from shakedown.papers import replication as measuring
@@ -29,9 +30,10 @@ ACCEPTED = "another --out, or --force"
 
 
 def check(names: Sequence[str], folder: Path, *, replace: bool) -> None:
-    """Refuse a folder that contains files of these papers, unless they may be replaced, or that cannot be
-    written, before anything is measured.
+    """Refuse a folder that contains files of these papers, unless they may be replaced, a link in place of
+    its folder of figures, and a folder that cannot be written, before anything is measured.
     """
+    refuse_special(folder, ())
     there = [*(f"{name}.md" for name in names), "rows.json", "rows.csv", MEASURED]
     if len(names) > 1:
         there.append("README.md")
@@ -97,6 +99,7 @@ def write(
 
 def _put(contents: Mapping[Path, str | bytes], folder: Path, replace: bool) -> None:
     """Write all files, or none: new ones are removed after an error."""
+    refuse_special(folder, ())
     with made_folders(folder / "figures"):
         for path in contents:
             check_free(path, replace, ACCEPTED)
