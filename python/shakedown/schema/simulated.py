@@ -402,7 +402,8 @@ class FailedSimulation(Failed, frozen=True, kw_only=True):
 
 class SimulatedCapacity(Promise, frozen=True, kw_only=True):
     """One row of `capacity --simulated`: `rate_per_s` is 0 if no rate meets the limit, and null if nothing
-    limits the rate. The whole 95 % interval of the figure is below the limit.
+    limits the rate. The whole 95 % interval of the figure is below the limit. A percentile is that of the
+    clients that complete, not of all as by formula; the share that may fail is the same.
 
     `ready_s` (until the client may send data), `done_s` (until both sides have finished) and `utilisation`
     are the figures of `clients` at this rate, with `precision`; if it is 0, of the clients that were ready at
