@@ -74,6 +74,18 @@ def test_without_roaming_no_cross_certificate_is_requested(run):
     assert (home, run("--attaches", "1")["full"]["queries"]) == (1, 2)
 
 
+def test_radios_that_are_idle_before_each_attach_are_set_up_first(run, shakedown):
+    """The set-up over UMTS takes at least 1.5 s, and every attach begins with one."""
+    options = ("--bearer", "umts", "--attaches", "6", "--gap", "1s")
+    idle, connected = run(*options, "--from-idle"), run(*options)
+    assert (idle["from_idle"], connected["from_idle"]) == (True, False)
+    for kind in ("full", "resumed"):
+        assert idle[kind]["nrt_s"]["min"] > connected[kind]["nrt_s"]["max"] + 1.0
+    assert ", roaming, from idle\n" in shakedown("aka", "run", *options, "--from-idle").stdout
+    nothing = shakedown("aka", "run", "--bearer", "ethernet", "--attaches", "1", "--from-idle")
+    assert (nothing.returncode, nothing.stderr.count("--from-idle changes nothing over ethernet")) == (0, 1)
+
+
 def test_run_fails_only_if_no_mobile_attached(shakedown):
     none = shakedown("aka", "run", "--bearer", "gprs", "--attaches", "3", "--timeout", "1ms", "--json")
     assert (none.returncode, json.loads(none.stdout)[0]["failed"]) == (1, {"timeout": 3})

@@ -19,7 +19,7 @@ from shakedown.cli._output import (
     rows_options,
     until_stopped,
 )
-from shakedown.cli._scenario import bearer_option, scale_from_option, traces_option
+from shakedown.cli._scenario import bearer_option, note_radios, scale_from_option, traces_option
 from shakedown.cli._types import DEVICE, FILE, Duration, OutputFolder, Whole
 from shakedown.errors import InputError, ShakedownError
 from shakedown.reporting.columns import Selection
@@ -98,6 +98,7 @@ def run(
             samples=samples,
             progress=lambda done: update(done, "attaching"),
         )
+    note_radios([bearer], from_idle=asked.from_idle)
     if selection.json:
         print_json([found])
     else:
@@ -116,7 +117,7 @@ def _show_run(found: AttachRun, selection: Selection) -> None:
     from shakedown.reporting.columns.simulated import bases
 
     say = note if selection.csv else echo
-    where = "roaming" if found.roaming else "at home"
+    where = ("roaming" if found.roaming else "at home") + (", from idle" if found.from_idle else "")
     say(f"simulated: {found.suite}, {found.device} over {found.bearer} to {found.server_device}, {where}")
     sides = {"the mobile": found.mobile, "the SGSN": found.sgsn}
     without_cost = [part for side in sides.values() for part in side.without_cost]

@@ -76,9 +76,9 @@ class AttachRun(Object, frozen=True, kw_only=True):
 
     `roaming`: the mobiles belong to another network. `moves` is the fraction of attaches to the other SGSN.
     `background_per_s` is the rate of other full handshakes on the SGSNs' processors, with exponential gaps.
-    `core_round_trip_s` (to another node) and `preparation_s` are inputs. `not_resumed` counts sessions that
-    were offered and not resumed, by decision: unknown, too_often, too_old, clock_set_back, other_basis,
-    declined.
+    `core_round_trip_s` (to another node) and `preparation_s` are inputs. `from_idle`: the radio is idle
+    before each attach and is set up first. `not_resumed` counts sessions that were offered and not resumed,
+    by decision: unknown, too_often, too_old, clock_set_back, other_basis, declined.
     """
 
     kind: Literal["simulated"]
@@ -99,6 +99,7 @@ class AttachRun(Object, frozen=True, kw_only=True):
     policy: ResumptionPolicy
     core_round_trip_s: Amount
     preparation_s: Amount
+    from_idle: bool
     seed: Count
     attaches: Count
     completed: Count

@@ -41,6 +41,7 @@ class Attaching(OptionGroup, frozen=True, kw_only=True):
     max_age_s: float = 3600.0
     max_resumptions: int = 10
     core_round_trip_s: float = 0.04
+    from_idle: bool = False
     preparation_s: float = 0.0
     timeout_s: float = 120.0
     seed: int = 1
@@ -65,8 +66,9 @@ def simulate_attaches(
     full, resumed = map(site.estimate, names)
     given = structs.asdict(attaching)
     preparation = {"kind": "constant", "s": given.pop("preparation_s")}
+    from_idle = given.pop("from_idle")
     plan = given | {
-        "bearer": bearer_spec(full.bearer, from_idle=False),
+        "bearer": bearer_spec(full.bearer, from_idle=from_idle),
         "full": varying_handshake_spec(full),
         "resumed": varying_handshake_spec(resumed),
         "preparation": preparation,
@@ -88,6 +90,7 @@ def simulate_attaches(
             "background_served": found["background_served"],
             "policy": {name: given[name] for name in policy},
             "preparation_s": attaching.preparation_s,
+            "from_idle": from_idle,
             "completed": len(good),
             "failed": failures(found["attaches"]),
             "full": group([one for one in good if not one["resumed"]], samples=samples),
