@@ -179,7 +179,7 @@ def test_tables_lose_nothing_on_narrow_screens(fake, width):
     assert max(map(len, table)) <= width
     _, _, energies = text.partition("energy of the client for one handshake")
     for bearer in ("lte", "nb-iot"):
-        assert f"over {bearer}: already connected" in " ".join(energies.split())
+        assert f"over {bearer}: the client is already connected" in " ".join(energies.split())
     joules = pl.concat(predicted).filter(
         pl.col("quantity") == "predicted.energy", pl.col("statistic").is_null()
     )

@@ -283,8 +283,14 @@ def test_energy_counts_the_port_of_a_cable_and_the_tail_of_gprs(capsys, monkeypa
         place = ("--device", "cortex-m4", "--bearer", bearer)
         assert exit_status(["predict", "tls1.2/psk", *place, "--wide"]) == 0
         said[bearer] = capsys.readouterr().out
-    assert "wake and tail over ethernet: already connected, no tail (the link is up" in said["ethernet"]
-    assert "wake and tail over gprs: already connected, tail of ≈ 6 s at ≈ 0.25 W" in said["gprs"]
+    assert (
+        "wake and tail over ethernet: the client is already connected, there is no tail (the link is up"
+        in said["ethernet"]
+    )
+    assert (
+        "wake and tail over gprs: the client is already connected, the tail is ≈ 6 s at ≈ 0.25 W"
+        in said["gprs"]
+    )
     assert re.search(r" mJ +\S+ mJ – \S+ mJ .* 0 +–", said["ethernet"])
     assert re.search(r" 1\.5 J +0\.75 J – 3\.0 J", said["gprs"])
 

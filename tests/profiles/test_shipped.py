@@ -89,7 +89,7 @@ def test_every_bearer_has_an_energy_with_a_source_or_a_reason(name):
     assert (found.missing, found.wake_tail_missing) == ((), ())
     assert bearer.source.get("energy") or bearer.assumed["energy"]
     assert bearer.energy.spread > 1.0 or name == "loopback"
-    assert found.terms.startswith(f"over {name}: already connected")
+    assert found.terms.startswith(f"over {name}: the client is already connected")
     idle = client_energy(
         LinkBytes(1.0, 1.0), load_device("cortex-m4"), bearer, SideCost(), 60.0, from_idle=True
     )
@@ -98,7 +98,7 @@ def test_every_bearer_has_an_energy_with_a_source_or_a_reason(name):
         assert f"idle makes no difference ({bearer.assumed['setup']})" in idle.terms
     else:
         assert idle.setup.low < idle.setup.mean < idle.setup.high
-        assert "from idle (" in idle.terms
+        assert "the radio wakes from idle (" in idle.terms
 
 
 @pytest.mark.parametrize(

@@ -233,23 +233,24 @@ def terms(bearer: Bearer, *, from_idle: bool) -> str:
     power = bearer.energy
     assumed = {key.removeprefix("energy.") for key in bearer.assumed if key.partition(".")[0] == "energy"}
     if from_idle:
-        waking = f"from idle ({bearer.setup_s:.2g} s on average)"
+        waking = f"the radio wakes from idle ({bearer.setup_s:.2g} s on average)"
         unknown = bearer.assumed.get("setup", "its profile gives no set-up")
         first = waking if bearer.setup_s else f"idle makes no difference ({unknown})"
     else:
-        joules = "" if power.setup_j is None else f" and {_stated(power.setup_j, bool(assumed))} J"
-        first = "already connected"
-        first += f" (waking: {bearer.setup_s:.2g} s on average{joules})" if bearer.setup_s else ""
+        joules = "" if power.setup_j is None else f" and use {_stated(power.setup_j, bool(assumed))} J"
+        waking = f"waking the radio would take {bearer.setup_s:.2g} s on average{joules}"
+        first = "the client is already connected"
+        first += f" ({waking})" if bearer.setup_s else ""
     if power.tail_w is None or power.tail_s is None:
-        last = "tail unknown"
+        last = "the tail is unknown"
     elif power.tail_w * power.tail_s == 0.0:
-        last = "no tail"
+        last = "there is no tail"
     else:
         tail_s, tail_w = (
             _stated(value, not assumed.isdisjoint(("energy", key)))
             for key, value in (("tail_s", power.tail_s), ("tail_w", power.tail_w))
         )
-        last = f"tail of {tail_s} s at {tail_w} W"
+        last = f"the tail is {tail_s} s at {tail_w} W"
     why = bearer.assumed.get("energy.tail_s")
     return f"over {bearer.name}: {first}, {last}{f' ({why})' if why else ''}"
 
