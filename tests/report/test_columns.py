@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import io
+from typing import Any
 
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 from scipy import stats
 
 from shakedown.errors import InputError
 from shakedown.reporting.columns import ALWAYS, ROOM, USUAL, WIDE, Column, Selection, label, named, shared
 from shakedown.reporting.columns.measured import HANDSHAKES, student, uncertainty
 from shakedown.reporting.columns.modelled import CAPACITIES, PREDICTIONS
-from shakedown.reporting.columns.simulated import FLEETS, imprecise, utilisation
+from shakedown.reporting.columns.simulated import FLEETS, imprecise, saturation, utilisation
 from shakedown.reporting.figures import (
     bounded,
     energy,
@@ -30,7 +32,7 @@ from shakedown.reporting.figures import (
 from shakedown.reporting.html.tables import html_table
 from shakedown.reporting.terminal.listing import layout, listing
 from shakedown.schema.base import SIDES
-from shakedown.schema.simulated import Precision
+from shakedown.schema.simulated import Access, Precision, SaturatedCells
 
 COLUMNS = (
     label("suite", "suite", path=True),
@@ -324,6 +326,18 @@ def test_a_narrow_interval_of_a_short_run_is_explained(
     assert text.startswith("p99 ± ")
     assert reason.startswith(why)
     assert bool(reason) == bool(why)
+
+
+def test_saturated_cells_are_the_only_reason_of_a_mark_if_the_intervals_meet_the_target():
+    access: dict[str, Any] = dict.fromkeys(Access.__struct_fields__)
+    cells = SaturatedCells(medium="nb-iot", ways="down", offered=6.09)
+    found = Precision(
+        asked=0.05, reached=0.04, widest="p95", is_settled=False, is_long_enough=True, is_met=False
+    )
+    saturated = Access(**access | {"saturated": (cells,)})
+    assert imprecise(found, saturated) == saturation(saturated)
+    missed = structs.replace(found, reached=0.06)
+    assert imprecise(missed, saturated) == f"p95 ± 6%, target ± 5%; {saturation(saturated)}"
 
 
 def test_target_below_one_per_cent_is_printed_unrounded():

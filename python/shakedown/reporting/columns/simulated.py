@@ -108,7 +108,7 @@ def saturation(access: Access | None) -> str:
 
 
 def imprecise(found: Precision, access: Access | None = None) -> str:
-    """The reached precision if it is below the target, and the reason."""
+    """Why a row is marked: the reached precision, and what else makes its figures uncertain."""
     if found.reached is None:
         return "from one replication; precision unknown"
     digits = fine = 0 if found.asked >= 0.01 else 1
@@ -117,8 +117,11 @@ def imprecise(found: Precision, access: Access | None = None) -> str:
         fine += 1
     wide = f"{found.widest} ± {share(found.reached, fine)}, target ± {share(found.asked, digits)}"
     if not found.is_settled:
+        cells = saturation(access)
+        if cells and found.reached <= found.asked:
+            return cells
         short = "the run is short compared with the correlation time of the queues"
-        return f"{wide}; {saturation(access) or short}"
+        return f"{wide}; {cells or f'{short}, so intervals may be too narrow'}"
     if found.is_long_enough or found.reached > found.asked:
         return wide
     return f"{wide}; the run is short for this precision, so its intervals may be narrow by chance"
