@@ -1,4 +1,4 @@
-"""`suites`: the suites that can run, and those that cannot, with reasons."""
+"""`suites`: suites that can run, and those that cannot, with reasons."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from shakedown.reporting.columns import Selection
 @rows_options("catalogue.SUITES")
 @click.argument("words", nargs=-1, metavar="[WORD]…")
 def command(show_all: bool, words: tuple[str, ...], selection: Selection) -> None:
-    """List the suites that can run on this machine.
+    """List suites that can run on this machine.
+
+    The list has every protocol, key exchange, authentication and mode and, one at a time,
+    each other group, key and cipher. Other combinations of these parts run too.
 
     WORDs select names that contain all of them, as in "suites tls1.2 mutual", or that a
     pattern matches, as in "suites 'tls1.3/*/mldsa*/server'".
