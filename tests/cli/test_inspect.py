@@ -131,7 +131,7 @@ def test_other_protocols_are_reported_in_one_line(capture, tmp_path, capsys):
     path.write_bytes(repeated(capture, 5).replace(b"\x16\x03", b"GE").replace(b"\x14\x03", b"TT"))
     text = out_of(capsys, path)
     assert text.startswith(f"{path}: no handshake of TLS, DTLS or WTLS in it; ")
-    assert "10 connections that speak something else" in text
+    assert "10 connections of other protocols" in text
     assert text.count("\n") == 1
     assert json.loads(out_of(capsys, path, "--json")) == []
 

@@ -190,7 +190,7 @@ def _print_tables(
         shown = True
     if not shown:
         held = found.summary
-        others = f"{held.packets:,} packets, {held.other_flows:,} connections that speak something else"
+        others = f"{held.packets:,} packets, {held.other_flows:,} connections of other protocols"
         echo(f"{capture}: no handshake of TLS, DTLS or WTLS in it; {others}")
 
 

@@ -146,8 +146,8 @@ def summary_totals(summary: CaptureSummary) -> str:
     """The content of the file, besides the listed connections."""
     return (
         f"{summary.packets:,} packets in {summary.duration_s:,.3f} s; connections with a handshake: "
-        f"{summary.handshakes:,}, without: {summary.connections - summary.handshakes:,}, "
-        f"others: {summary.other_flows:,}"
+        f"{summary.handshakes:,}, without one: {summary.connections - summary.handshakes:,}, "
+        f"of other protocols: {summary.other_flows:,}"
     )
 
 
