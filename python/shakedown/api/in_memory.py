@@ -45,7 +45,7 @@ def measure(
         suites: a suite's name, or a list of names and patterns. With user-supplied certificates, the keys in
             the name are replaced by those of the certificates.
         repeat: number of handshakes; default: that of `options`, by default 30.
-        options: seed, verification time, tickets, certificates and others.
+        options: seed, time at which certificates are validated, tickets, certificates and others.
         stack: the implementation that runs both sides, or `Stacks` with one for each; default: the suite's
             usual one.
         samples: keep the figures of every repetition, in addition to the medians.

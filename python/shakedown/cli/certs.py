@@ -95,7 +95,7 @@ def command() -> None:
     show_default=True,
     help="The peer's security level.",
 )
-@click.option("--at", "now", type=Time(), help="Verification time.  [default: now]")
+@click.option("--at", "now", type=Time(), help="Time at which certificates are validated.  [default: now]")
 @rows_options(_columns)
 def show(
     files: tuple[Path, ...],
