@@ -27,7 +27,7 @@
 //! | [`replay`] | one handshake, repeated until its percentiles are precise, without arrivals and queue |
 //! | `threads` | replications on several threads |
 //! | [`steady`] | duration and precision of the simulation of a steady load |
-//! | [`trend`] | the warm-up that the times of clients require |
+//! | [`trend`] | the number of first clients to exclude as warm-up, from the trend of the times of clients |
 
 #![forbid(unsafe_code)]
 

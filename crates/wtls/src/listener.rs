@@ -12,8 +12,8 @@
 //! * *Bytes.* An address is *proven* by a Finished, which shows that its owner receives datagrams. To an unproven
 //!   address the server sends three times the bytes received from it, and further bytes only from the budget
 //!   [`Limits::reflection`]. When a client finishes, its bytes are returned to the budget, so any number of ordinary
-//!   clients get immediate responses. During a flood, clients get a response only when they repeat their ClientHello,
-//!   because its bytes count too.
+//!   clients get immediate responses. During a flood the budget is empty. A response of more than three times the
+//!   ClientHello is then sent only when the client repeats its ClientHello, because the bytes of both count.
 //! * *Operations.* Public-key operations that a ClientHello causes (anonymous suites with temporary keys, clients whose
 //!   certificate is stored) are taken from the budget [`Limits::operations`], and returned when the client finishes. If
 //!   the budget is used up, the ClientHello is dropped.

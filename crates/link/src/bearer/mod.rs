@@ -22,6 +22,7 @@ pub struct Bearer {
     duplication: Probability,
     reordering: Probability,
     reordering_s: Ns,
+    /// How long a drawn delay applies to later units.
     holds: Ns,
     overtaking: bool,
     setup: Distribution,

@@ -183,6 +183,7 @@ impl Server {
         self.shut_down(ShutdownSignal::DRAIN);
     }
 
+    /// Closes all connections immediately.
     pub fn cut(&self) {
         self.shut_down(ShutdownSignal::STOP);
     }

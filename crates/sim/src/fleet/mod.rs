@@ -173,7 +173,7 @@ impl<'a, const NETWORK: bool> Fleet<'a, NETWORK> {
         if let Some(scaler) = &fleet.scaler {
             fleet.queue.set(SCALING, scaler.next());
         }
-        fleet.join_earlier();
+        fleet.open_earlier_connections();
         fleet
     }
 

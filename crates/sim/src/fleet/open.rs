@@ -152,7 +152,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
     /// If arrivals have a rate, opens the connections that a steady state has at the start of the run, with the ages of
     /// earlier clients' connections. Earlier clients that are still in their handshakes become ready at the same rate
     /// until the first client of the run is ready, so that there is no gap, however long a handshake takes.
-    pub(super) fn join_earlier(&mut self) {
+    pub(super) fn open_earlier_connections(&mut self) {
         let scenario = self.scenario;
         let rate = scenario.arrivals.first_per_s().min(scenario.admission_limit_per_s());
         let Some(open) = &self.open else { return };

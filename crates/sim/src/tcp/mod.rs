@@ -134,7 +134,9 @@ pub struct Tcp {
     /// When the first SYN or SYN-ACK was sent.
     opened_at: Ns,
     last_sent_at: Ns,
+    /// `sent` when the use of the window was last recorded (the kernel's `max_packets_out`).
     max_sent: u32,
+    /// When `una` reaches it, the use of the window is recorded again (`cwnd_usage_seq`).
     usage_round: u32,
     window_limited: bool,
 
@@ -144,17 +146,22 @@ pub struct Tcp {
     lost: u32,
     resent: u32,
     total_resent: u32,
-    /// Retransmissions of the SYN or SYN-ACK, once the connection is established.
+    /// Retransmissions of the SYN or SYN-ACK. Until the connection is established, `total_resent` counts them.
     opening_resent: u32,
     timeouts: u32,
     opening_timeouts: u32,
+    /// `next` when `recovery` last changed (`high_seq`); F-RTO moves it.
     high: u32,
     probe_high: u32,
     probe_resent: bool,
     forward_rto: bool,
+    /// `una` when the reduction began, while it may be undone (`undo_marker`).
     undo: Option<u32>,
+    /// Retransmissions that the peer has not reported as duplicates yet; -1: there were none (`undo_retrans`).
     undo_resent: i32,
+    /// The time stamp of the first retransmission; 0: none since it was reset (`retrans_stamp`).
     first_resent_stamp: u32,
+    /// The threshold before the reduction; 0: it is not restored (`prior_ssthresh`).
     prior_threshold: u32,
     prior_window: u32,
     prr_delivered: u32,
@@ -173,12 +180,14 @@ pub struct Tcp {
     duplicate: Option<(u32, u32)>,
     stamp_to_echo: u32,
     peer_segment: u32,
+    /// Number of segments that are still acknowledged at once (`icsk_ack.quick`).
     quick: u32,
     pingpong: bool,
     ack_timeout: u64,
     ack_at: Option<Ns>,
     ack_pending: bool,
     ack_now: bool,
+    /// Short segments since the last acknowledgement, at most 2 (`ICSK_ACK_PUSHED`, `ICSK_ACK_PUSHED2`).
     pushed: u8,
     last_received: u64,
     got_data: bool,
@@ -194,7 +203,9 @@ struct Rack {
     end: u32,
     rtt_us: u64,
     advanced: bool,
+    /// The reordering window in quarters of the minimum round-trip time (`reo_wnd_steps`).
     steps: u32,
+    /// Recoveries until the window is reset (`reo_wnd_persist`).
     persist: u32,
     duplicate_seen: bool,
     last_delivered: u32,
@@ -296,7 +307,7 @@ impl Tcp {
     /// Replaces this connection by a new one, which reuses the memory of its lists.
     #[inline]
     pub(crate) fn replace(&mut self, mut new: Self) {
-        debug_assert!(new.queue.is_empty() && new.out_of_order.is_empty(), "it has begun before");
+        debug_assert!(new.queue.is_empty() && new.out_of_order.is_empty(), "the new connection is in use");
         self.queue.clear();
         self.out_of_order.clear();
         std::mem::swap(&mut self.queue, &mut new.queue);

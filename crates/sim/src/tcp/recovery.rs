@@ -20,6 +20,7 @@ impl Tcp {
             self.first_resent_stamp = 0;
         } else if self.una >= self.high {
             match self.recovery {
+                // The reduction ends when data sent after its beginning is acknowledged.
                 Recovery::Reduced if self.una != self.high => {
                     self.end_reduction();
                     self.recovery = Recovery::Open;
@@ -98,7 +99,8 @@ impl Tcp {
         Resend::Lost
     }
 
-    /// True if the peer's echo is older than the first retransmission, so that the original arrived.
+    /// True if the original arrived: no segment was sent again, or the peer's echo is older than the first
+    /// retransmission.
     fn was_delayed(&self, packet: &Packet) -> bool {
         match self.first_resent_stamp {
             0 => true,
@@ -137,6 +139,8 @@ impl Tcp {
         true
     }
 
+    /// After a partial acknowledgement: undoes the reduction if the original arrived and no retransmission is in
+    /// flight. True if retransmissions are in flight; nothing more is sent again until they are acknowledged.
     fn undo_partly(&mut self, packet: &Packet, prior_una: u32) -> bool {
         if self.undo.is_none() || !self.was_delayed(packet) {
             return false;
@@ -150,6 +154,7 @@ impl Tcp {
         false
     }
 
+    /// Undoes the reduction if the peer reported every retransmission as a duplicate (D-SACK). True if it did.
     fn undo_by_duplicates(&mut self) -> bool {
         if self.undo.is_none() || self.undo_resent != 0 {
             return false;

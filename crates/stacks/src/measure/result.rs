@@ -20,7 +20,7 @@ pub struct Measurement {
     /// How the values were obtained: `measured`.
     pub kind: &'static str,
     pub repeat: usize,
-    /// Repetitions that were discarded because the thread was preempted.
+    /// Repetitions in which the thread was preempted; discarded unless all were preempted.
     pub preempted: usize,
     pub machine: Machine,
     pub clock: &'static str,

@@ -40,7 +40,8 @@ pub struct TlsEndpoint {
     /// Not returned by `poll_event` yet.
     closed: Option<CloseReason>,
     gate: Option<HelloGate>,
-    /// Groups that a server sets after its ServerHello: its own and those of its clients' certificates.
+    /// Groups that a server sets after its ServerHello: its own and those of its clients' certificates. libssl performs
+    /// the key exchange on any listed group, and accepts certificates only on listed groups.
     later_groups: Option<Arc<CStr>>,
     /// The address of the session that a client offered; a session that it received later has another.
     offered: Option<usize>,
@@ -61,7 +62,8 @@ enum Phase {
 unsafe impl Send for TlsEndpoint {}
 
 const BIO_CTRL_PENDING: libc::c_int = 10;
-/// After a larger input, an unfinished handshake replaces the BIO, whose buffer has that size.
+/// After a larger input, an unfinished handshake replaces the BIO, because a memory BIO keeps a buffer of the size of
+/// its largest input.
 const MAX_KEPT_INPUT_BYTES: usize = 4 * 1024;
 
 impl TlsEndpoint {
@@ -196,7 +198,6 @@ impl TlsEndpoint {
             return self.refuse(refusal, false);
         }
         if fed_bytes > MAX_KEPT_INPUT_BYTES && Self::pending(self.read_bio) == 0 {
-            // A memory BIO keeps a buffer of the size of its largest input.
             // SAFETY: BIO_s_mem is static; a null result is checked.
             let fresh = unsafe { sys::BIO_new(sys::BIO_s_mem()) };
             if !fresh.is_null() {
@@ -235,7 +236,7 @@ impl TlsEndpoint {
         // is asked for the security of a 512-bit key.
         // SAFETY: the connection is live.
         let wants_bytes = unsafe { ffi::SSL_want(raw(&self.ssl)) } == READING;
-        if wants_bytes && self.watch.alert().is_none() && !are_no_records() {
+        if wants_bytes && self.watch.alert().is_none() && !input_is_not_tls() {
             // SAFETY: no arguments.
             unsafe { sys::ERR_clear_error() };
             return;
@@ -332,7 +333,8 @@ impl TlsEndpoint {
 
 impl Drop for TlsEndpoint {
     fn drop(&mut self) {
-        // libssl removes the session of a connection that ends without close_notify; both sides are done here.
+        // libssl removes the session of a connection that ends without close_notify from its cache. To keep it, both
+        // directions are marked as closed.
         const SENT_AND_RECEIVED: libc::c_int = 3;
         // SAFETY: the connection is live until this returns.
         unsafe { ffi::SSL_set_shutdown(raw(&self.ssl), SENT_AND_RECEIVED) };
@@ -341,7 +343,7 @@ impl Drop for TlsEndpoint {
 
 /// Whether libssl has just received bytes that are not TLS records. It then fails without an alert, and continues to
 /// report that it wants to read.
-fn are_no_records() -> bool {
+fn input_is_not_tls() -> bool {
     const LIB_SSL: libc::c_int = 20;
     const WRONG_VERSION_NUMBER: libc::c_int = 267;
     const HTTP_REQUEST: libc::c_int = 156;

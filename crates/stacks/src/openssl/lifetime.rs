@@ -1,7 +1,7 @@
 //! The lifetime of sessions of a server on a network.
 //!
-//! A session expires a week after its full handshake (RFC 8446 section 4.6.1), or when the first certificate of the
-//! peer's chain expires, if that is earlier. TLS 1.3 creates a new session in each resumption, and libssl gives it the
+//! A session expires a week after its full handshake (RFC 8446 section 4.6.1), or as soon as any certificate of
+//! the peer's chain expires. TLS 1.3 creates a new session in each resumption, and libssl gives it the
 //! same lifetime as the first one. Here it inherits the first one's expiry, because no certificate has been presented
 //! since (RFC 9190 section 5.7). The expiry is the session's own time plus timeout, so tickets do not become longer.
 //! Sessions in an external cache also contain the time of their full handshake, as libssl's application data.

@@ -20,9 +20,12 @@ pub struct Contexts {
     pub side: Side,
     pub context: SslContext,
     pub expected: Arc<[Expected]>,
-    /// Tickets of a TLS 1.3 resumption in memory, whose full handshake issues others; `None`: those of the context.
+    /// Number of tickets that the server issues in a resumed TLS 1.3 handshake in memory. The full handshake before it
+    /// issues the number of the context; `None`: both do.
     pub resumption_tickets: Option<usize>,
+    /// The name for which the server's certificate must be valid.
     pub server_name: Option<String>,
+    /// The name that the client sends (SNI); only to servers of other programs.
     pub requested_name: Option<String>,
     /// The memory that a server's unfinished handshakes share.
     pub hellos: Arc<Budget>,
