@@ -200,7 +200,9 @@ def predictions(table: pl.DataFrame) -> pl.DataFrame:
 
 @over_parts("modelled")
 def without_cost(table: pl.DataFrame) -> pl.DataFrame:
-    """Scenarios that could not be predicted, with the `reason`."""
+    """Scenarios that could not be predicted, with the `reason`. (Work without a cost figure in a predicted
+    scenario is in `missing`.)
+    """
     return table.filter(pl.col("quantity") == "predicted.without_cost").select(*PLACE, reason="text")
 
 
@@ -252,7 +254,7 @@ def queue_points(results: Chunked) -> dict[str, list[tuple[float, float]]]:
 @over_parts("captured")
 def captures(table: pl.DataFrame) -> pl.DataFrame:
     """Captures, one per row: `packets`, `length_s`, `keylog`, `problem`; `connections` (all), of which
-    `uncounted` are of kinds that are not counted separately; `without_cost`: suites that were not estimated.
+    `uncounted` are of kinds that are not counted separately; `without_cost`: suites that were not predicted.
     """
     rows = table.filter((pl.col("kind") == "captured") & pl.col("quantity").str.starts_with("capture."))
     keys = ("scenario", "capture")
