@@ -262,8 +262,8 @@ def figures(
     bounded_times = not everything or not may_shorten_times(settled, report)
     bounded_waits = bounded_times and not clients_missing
     # If clients are slower, the run is longer, and the same work is a smaller share of it.
-    ends = clients_missing and report["offered"] is None
-    bounded_load = bounded_times and not ends
+    depends_on_length = clients_missing and report["offered"] is None
+    bounded_load = bounded_times and not depends_on_length
     basis = known_basis([*(side for one in clients for side in one.sides()), *records])
     energy, energy_basis, bounded, wake_tail = _energies(clients, settled)
 
@@ -425,7 +425,8 @@ def spread(
     row = {name: found[name] if known or name == "n" else None for name in _SPREAD}
     margin = found["mean_margin"] if known else None
     if missing:
-        # Lower bounds are the lower ends of the intervals, and those of smaller statistics.
+        # The lower bound of a statistic is the lower end of its interval, but at least the lower bound of any
+        # smaller percentile.
         margins = {"mean": margin, **{name: row[f"{name}_margin"] for name in ("p50", "p90", "p95", "p99")}}
         least = row["min"] or 0.0
         for name, off in margins.items():
