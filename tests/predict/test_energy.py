@@ -99,7 +99,7 @@ def test_preset_has_the_wake_energy_of_the_measured_bearer(pair):
     terms = [
         row["energy_terms"][0].removeprefix(f"over {one}: ") for row, one in zip(rows, pair, strict=True)
     ]
-    assert [term.partition("(")[0] for term in terms] == ["from idle "] * 2
+    assert [term.partition("(")[0] for term in terms] == ["the radio wakes from idle "] * 2
 
 
 def test_waking_adds_time_and_energy_or_a_note(capsys):
