@@ -126,7 +126,8 @@ class ChainFiles(Object, frozen=True, kw_only=True):
 
 
 class UserChain(Description, frozen=True, kw_only=True):
-    """In a manifest: a side's user-supplied chain, the suites that present it, and its verification time."""
+    """In a manifest: a side's user-supplied chain, the suites that present it, and the time at which it
+    is validated."""
 
     suites: tuple[str, ...]
     files: ChainFiles
