@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 from msgspec import structs
 from scipy import optimize, stats
-from tools import ideal, pages
 
 from shakedown.native import virtual_time
 from shakedown.prediction.spec import message_spec, work_spec
 from shakedown.profiles import load_bearer
 from shakedown.schema.base import builtins
 from shakedown.schema.profiles import Aloha, Cell, Csma, RandomAccess, Sense
+from tools import ideal, pages
 
 PAGE = pages.VALIDATION / "access.md"
 
