@@ -460,6 +460,15 @@ def test_ratio_of_suites_cancels_shared_assumptions(library):
     assert share["upper"] < psk["client_s"]["upper"] / first["client_s"]["lower"]
 
 
+@pytest.mark.parametrize("server", ["server", "cortex-m4"])
+def test_ratio_of_suites_contains_the_work_of_both_sides(library, server):
+    """Also if both sides are the same device, whose figures have the same errors."""
+    found = predict_rows([P256, RSA, PSK], **grouped(library, device="cortex-m4", server_device=server))
+    worked_s = [row["client_s"]["estimate"] + row["server_s"]["estimate"] for row in found]
+    for row, mine_s in zip(found[1:], worked_s[1:], strict=True):
+        assert row["ratio_to_first"]["estimate"] == pytest.approx(mine_s / worked_s[0])
+
+
 def test_energy_is_reported_if_the_profiles_state_it(library, tmp_path):
     device = tmp_path / "device.toml"
     device.write_text(

@@ -146,7 +146,7 @@ def suite_rows(
         made = row(found, model, rate_per_s, workers)
         if resumptions and model == "default" and found.eap is None:
             trace = found.trace
-            # A client of TLS 1.3 resumes by a ticket; messages without a flight are tickets.
+            # A client of TLS 1.3 resumes by a ticket.
             can = trace.protocol != "tls1.3" or any(message.flight is None for message in trace.messages)
             resumed = resumption(trace.suite, library) if can else None
             made["resumption_saves_j"] = resumed and _saved([found, estimate(resumed)], rate_per_s, workers)
@@ -230,21 +230,20 @@ def compare(rows: Sequence[tuple[Scenario | None, Row]]) -> None:
         if first is None:
             first = found
         elif not (first.missing or found.missing):
-            mine, theirs = ({**one.client.parts, **_server_parts(one)} for one in (found, first))
+            mine, theirs = _parts(found), _parts(first)
             if sum(part.mean for part in theirs.values()) > 0.0 < sum(part.mean for part in mine.values()):
                 low, mean, high = ratio(mine, theirs)
                 basis = known_basis([*found.work, *first.work])
                 one["ratio_to_first"] = bounds(Range(low, mean, high), basis)
 
 
-def _server_parts(found: Scenario) -> dict[str, Range]:
-    """The parts of the server's work by cause. If the devices differ, so do the names of causes, because the
-    errors are then independent.
-    """
-    return {
-        f"server {cause}" if found.device.name != found.server_device.name else cause: part
-        for cause, part in found.server.parts.items()
-    }
+def _parts(found: Scenario) -> dict[str, Range]:
+    """Both sides' work by cause; on the same device a cause has the same error on both sides."""
+    parts = dict(found.client.parts)
+    for cause, part in found.server.parts.items():
+        name = cause if found.device.name == found.server_device.name else f"server {cause}"
+        parts[name] = parts.get(name, exactly(0.0)).plus(part)
+    return parts
 
 
 def row(one: Scenario, model: str, rate_per_s: float, workers: int) -> Row:
@@ -284,15 +283,15 @@ def rows(one: Scenario, model: str, rates_per_s: Sequence[float], workers: int) 
     for number, rate_per_s in enumerate(rates_per_s):
         wait_s = waits[number]
         steady = math.isfinite(wait_s)
-        missing_in_queue = one.server.missing if rate_per_s > 0.0 else ()
+        queued = one.server.missing if rate_per_s > 0.0 else ()
         basis = known_basis([one.server])
-        wait = Range(waits_low[number], wait_s, math.inf if missing_in_queue else waits_high[number])
+        wait = Range(waits_low[number], wait_s, math.inf if queued else waits_high[number])
         waited_s = wait.low if one.missing else wait.mean
-        offered = bounds(_offered(one, loads[number], missing_in_queue), basis, missing_in_queue)
+        offered = bounds(_offered(one, loads[number], queued), basis, queued)
         known = [end for end in ("estimate", "lower", "upper") if offered[end] is not None]
         mine: Row = {
             "rate_per_s": rate_per_s,
-            "queue_s": bounds(wait, basis, missing_in_queue) if steady else None,
+            "queue_s": bounds(wait, basis, queued) if steady else None,
             "utilisation": offered | {end: min(1.0, offered[end]) for end in known},
             "offered": offered,
             **loaded_times(one, model, rate_per_s, workers, wait if steady else None),
