@@ -349,6 +349,23 @@ def test_unreachable_limit_gives_rate_zero(library):
     assert row["utilisation"] == 0
 
 
+def test_the_interval_of_a_capacity_contains_the_uncertainty_of_the_connection(library):
+    """On this board most of a PSK handshake's work is the assumed work of its TCP connection."""
+    options = {"device": "cortex-m4", "bearer": "ethernet", "costs": Costs(library)}
+
+    def at(within_s):
+        return capacity_rows([PSK], within_s=within_s, rate_per_s=1000.0, **options)[0]
+
+    predicted = one(PSK, library, device="cortex-m4", bearer="ethernet")["ready_s"]
+    ends = predicted["lower"], predicted["upper"]
+    unloaded = at(1.0)["unloaded_s"]
+    assert (unloaded["lower"], unloaded["upper"]) == pytest.approx(ends, rel=0.1)
+    slow, fast = (at(within_s)["rate_per_s"] for within_s in (0.9 * ends[1], 1.2 * ends[0]))
+    assert slow["lower"] == 0.0 < slow["estimate"] < slow["upper"]
+    assert at(0.9 * ends[1])["workers_needed"]["upper"] is None
+    assert fast["lower"] == fast["estimate"] == 0.0 < fast["upper"]
+
+
 @pytest.mark.parametrize("percentile", [None, 99.0])
 @pytest.mark.parametrize("server", ["server", "cortex-m4"])
 def test_workers_for_many_rates_match_separate_searches(library, percentile, server):

@@ -235,7 +235,8 @@ class _Case:
 
     def _at(self, end: str) -> tuple[Distribution, Service]:
         one = self.one
-        shift = sum(getattr(side.total, end) - side.total.mean for side in one.work)
+        works = [side.with_connection for side in one.work]
+        shift = sum(getattr(work, end) - work.mean for work in works)
         return self.ready.shifted(shift), one.service(getattr(one.service_s, end))
 
     def rate(self, end: str, workers: int) -> float | None:
