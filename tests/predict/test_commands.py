@@ -16,6 +16,7 @@ import pytest
 import shakedown
 from shakedown.cli import exit_status
 from shakedown.prediction.literature import LITERATURE
+from shakedown.reporting.figures import time_beyond
 from shakedown.simulation.capacity import simulated_capacity
 
 P256 = "tls1.3/x25519/p256/server"
@@ -128,6 +129,24 @@ def test_unreachable_limit_names_the_statistic_that_exceeds_it(capsys, library_p
     arguments = ["capacity", P256, "--within", "50ms", "--traces", str(library_path), *options]
     assert exit_status(arguments) == 0
     assert re.search(rf"ready after \d+ ms {re.escape(words)} even without any load", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(("within", "printed"), [("8ms", "10 ms"), ("10ms", "11 ms"), ("10.6ms", "11 ms")])
+def test_unreachable_limit_is_below_the_printed_time(capsys, library_path, within, printed):
+    """The range supports one digit; more are printed if one would not exceed the limit."""
+    place = ["--device", "cortex-m4", "--bearer", "ethernet", "--traces", str(library_path)]
+    assert exit_status(["capacity", "tls1.2/psk", "--within", within, *place]) == 0
+    found = capsys.readouterr().out
+    assert f"tls1.2/psk: ready after {printed} on average even without any load\n" in found
+    # The low end of the ranges is within these limits.
+    assert re.search(r"unreachable +0 – 2\d,000 ", found)
+
+
+def test_time_beyond_a_limit_has_as_many_digits_as_show_that_it_is_beyond():
+    assert time_beyond(612.0, 600.0, 1) == "610 s"
+    assert time_beyond(912.0, 600.0, 2) == "15 min"
+    assert time_beyond(0.0113, 0.011, 2, down=True) == "11.3 ms"
+    assert time_beyond(0.01142, 0.01141, 1) == "11.42 ms"
 
 
 def test_predict_prints_the_share_of_handshakes_that_fail(capsys, library_path):

@@ -137,6 +137,20 @@ def rounded_up(value: float, digits: int = 2) -> float:
     return float(Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(float(value))))
 
 
+def time_beyond(seconds: float, limit_s: float, digits: int, *, down: bool = False) -> str:
+    """A time above a limit, of `digits` significant digits, or of as many as show that it is above. With
+    `down`, it is a lower bound and is rounded down.
+    """
+    for more in range(digits, 17):
+        shown_s = rounded_down(seconds, more) if down else float(f"{seconds:.{more}g}")
+        if shown_s > limit_s:
+            shown = time(shown_s, more)
+            # Minutes are printed without decimals.
+            hidden = shown.endswith(" min") and shown == time(limit_s)
+            return f"{number(shown_s, more)} s" if hidden else shown
+    return time(seconds, digits)
+
+
 def marked_time(seconds: float, basis: str | None, digits: int = 2) -> str:
     """A time of `digits` significant digits with the mark of its basis; a lower bound is rounded down."""
     unknown = BASIS_MARKS.get(basis or "own") == BASIS_MARKS["unknown"]

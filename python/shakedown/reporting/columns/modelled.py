@@ -39,6 +39,7 @@ from shakedown.reporting.figures import (
     rounded_up,
     share,
     time,
+    time_beyond,
     time_range,
     whole,
 )
@@ -334,6 +335,13 @@ def _capacity(row: Row) -> str:
     return marked(shown, row.get("rate_basis", row["basis"])) if row["rate_per_s"] is not None else shown
 
 
+def _rate_interval(row: Row) -> str:
+    rate_per_s, high_per_s = row.get("rate_per_s"), row.get("rate_high_per_s")
+    # At 0, the high end of the ranges may still meet the limit.
+    meets = rate_per_s or (rate_per_s is not None and high_per_s)
+    return interval(row, "rate_per_s", rough) if meets else NOTHING
+
+
 def _by_formula(row: Row) -> str:
     rate_per_s, high_per_s = row["modelled_rate_per_s"], row.get("modelled_rate_high_per_s")
     if rate_per_s is None and high_per_s is None and row.get("limit_per_s"):
@@ -373,7 +381,7 @@ CAPACITIES = (
     Column(key="rate_per_s", name="handshakes/s", unit="1/s", rank=ALWAYS, text=_capacity,
            meaning="the highest rate that meets the limit"),
     Column(key="rate_low_per_s", name="90 % interval", unit="1/s", rank=USUAL,
-           text=lambda row: interval(row, "rate_per_s", rough) if row.get("rate_per_s") else NOTHING),
+           text=_rate_interval),
     Column(key="workers_needed", name="workers needed", rank=ALWAYS, text=_workers,
            meaning="workers that meet the limit at the given rate"),
     Column(key="utilisation", name="utilisation", unit="1", rank=USUAL,
@@ -447,11 +455,17 @@ def _unreachable_because(found: Row) -> str:
         tried = " even at the lowest rate tried" if "seed" in found else ""
         return f"{_failed(found)} fail{tried}; the limit permits {100 * permitted:.4g}%"
     if "unloaded_s" in found:
-        return f"ready after {figure(found, 'unloaded_s')} {whose} even without any load"
+        ready_s, low_s, high_s = (found[f"unloaded{end}_s"] for end in ("", "_low", "_high"))
+        digits = digits_of(ready_s, low_s, high_s)
+        after = time_beyond(
+            low_s if ready_s is None else ready_s, found["within_s"], digits, down=ready_s is None
+        )
+        return f"ready after {'≥ ' if ready_s is None else ''}{after} {whose} even without any load"
     ready_s = found.get("ready_mean_s" if percentile is None else f"ready_p{percentile:g}_s")
     if ready_s is None or ready_s <= found["within_s"]:
         return "its figures are not precise enough even at the lowest rate tried"
-    return f"ready after {time(ready_s)} {whose} even at the lowest rate tried"
+    after = time_beyond(ready_s, found["within_s"], 3)
+    return f"ready after {after} {whose} even at the lowest rate tried"
 
 
 def _capacity_notes(rows: Sequence[Row]) -> Iterator[str]:
