@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from shakedown.native.scenario import Fleet
 from shakedown.prediction.capacity import capacity_row
 from shakedown.prediction.predict import rows, with_battery
-from shakedown.prediction.scenario import scenario
+from shakedown.prediction.scenario import MODELS, scenario
 from shakedown.schema.base import builtins
 from shakedown.simulation.fleet import settle
 from shakedown.simulation.simulate import Job, run
@@ -197,6 +197,51 @@ def test_unknown_work_gives_no_bounds_with_autoscaling():
     assert more["utilisation"]["estimate"] < little["utilisation"]["estimate"]
     assert hidden["ready_s"]["mean"] is hidden["queue_wait_s"]["mean"] is None
     assert hidden["recovery_s"]["lower"] is hidden["utilisation"]["lower"] is None
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_lower_bounds_use_the_low_ends_of_all_known_work(model):
+    """Models of the literature have no work on a TCP connection."""
+    one = scenario("tls1.2/psk", "cortex-m4", "stm32f0", "ethernet")
+    row = rows(one, model, [10.0], 1)[0]
+    low_s = [
+        side.with_connection.low if model == "default" else side.total.low
+        for side in (one.client, one.server)
+    ]
+    assert row["server_s"]["missing"]
+    assert row["utilisation"]["lower"] == pytest.approx(10.0 * low_s[1])
+    worked_s = row["done_s"]["mean"] - row["queue_s"]["lower"]
+    if model == "default":
+        assert worked_s >= sum(low_s)
+    else:
+        assert worked_s - row["transmission_s"] == pytest.approx(sum(low_s))
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_unknown_client_work_does_not_change_the_load_and_the_queue(model):
+    known, hidden = (
+        rows(one, model, [20.0], 1)[0]
+        for one in (
+            scenario("tls1.2/psk", "cortex-m4", "cortex-m4", "ethernet"),
+            scenario("tls1.2/psk", "stm32f0", "cortex-m4", "ethernet"),
+        )
+    )
+    assert hidden["client_s"]["missing"]
+    for name in ("utilisation", "offered", "queue_s"):
+        assert hidden[name] == known[name], name
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("devices", [("cortex-m4", "stm32f0"), ("stm32f0", "cortex-m4")], ids=str)
+def test_upper_ends_contain_the_ranges_of_all_work_beside_the_bounded_unknown(model, devices):
+    one = scenario("tls1.2/psk", *devices, "ethernet")
+    sides = one.client, one.server
+    assert 0.0 < sum(side.without_cost_high_s for side in sides) < math.inf
+    highest_s = sum(
+        (side.with_connection if model == "default" else side.total).high + side.without_cost_high_s
+        for side in sides
+    )
+    assert rows(one, model, [0.0], 1)[0]["done_s"]["upper"] >= highest_s
 
 
 def test_unbounded_wait_leaves_the_energy_without_upper_bound():

@@ -14,6 +14,7 @@ from shakedown.errors import InputError
 from shakedown.prediction.capacity import capacity_rows, workers_needed
 from shakedown.prediction.inputs import Costs, ServerModel
 from shakedown.prediction.library import TraceLibrary, open_library, write_library
+from shakedown.prediction.literature import LITERATURE
 from shakedown.prediction.literature.thesis import queued_message_s
 from shakedown.prediction.predict import predict_rows, rows
 from shakedown.prediction.scenario import MODELS, scenario, work_spread
@@ -169,6 +170,16 @@ def test_levi_savas_model_is_mm1_and_key_material(library):
     rho = row["utilisation"]["estimate"]
     assert row["queue_s"]["estimate"] == pytest.approx(row["server_s"]["estimate"] * rho / (1 - rho))
     assert row["transmission_s"] == pytest.approx(8 * 900 / 12e6 + 8 * 267 / 12e6)
+
+
+@pytest.mark.parametrize("model", LITERATURE)
+def test_models_of_the_literature_load_the_server_without_its_tcp_connection(library, model):
+    row = one(PSK, library, model=model, server_device="cortex-m4", rate_per_s=20)
+    loads = {end: 20 * row["server_s"][end] for end in ("lower", "estimate", "upper")}
+    assert {end: row["offered"][end] for end in loads} == pytest.approx(loads)
+    if model == "levi-savas":
+        waits = {end: row["server_s"][end] * load / (1 - load) for end, load in loads.items()}
+        assert {end: row["queue_s"][end] for end in waits} == pytest.approx(waits)
 
 
 def test_range_includes_the_delay_spread_of_the_bearer(library):

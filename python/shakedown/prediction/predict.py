@@ -252,12 +252,12 @@ def row(one: Scenario, model: str, rate_per_s: float, workers: int) -> Row:
 
 def rows(one: Scenario, model: str, rates_per_s: Sequence[float], workers: int) -> list[Row]:
     """A row of ``predict`` for each rate; figures that do not depend on the rate are computed once."""
-    done = one.unloaded(model)[1]
+    timed = one if model == "default" else one.without_connection
+    done = timed.unloaded(model)[1]
     rates = np.asarray(rates_per_s, dtype=np.float64)
-    waits = one.wait_s(model, rates, workers).tolist()
-    service_s = (one.service_s if model == "default" else one.server.total).mean
-    loads = queueing.utilisation(rates, service_s, workers).tolist()
-    waits_low, waits_high = (_waits_at(one, model, rates, workers, end) for end in ("low", "high"))
+    waits = timed.wait_s(model, rates, workers).tolist()
+    loads = queueing.utilisation(rates, timed.service_s.mean, workers).tolist()
+    waits_low, waits_high = (_waits_at(timed, model, rates, workers, end) for end in ("low", "high"))
     same: Row = {
         **one.names,
         "kind": "modelled",
@@ -266,7 +266,7 @@ def rows(one: Scenario, model: str, rates_per_s: Sequence[float], workers: int) 
         "server_s": bounds(one.server.whole, known_basis([one.server]), one.server.missing),
         # Both sides may work at the same time on messages of one flight, so the sum of their work can exceed
         # the total.
-        "transmission_s": max(0.0, done.mean - one.work_s),
+        "transmission_s": max(0.0, done.mean - timed.work_s),
         "extrapolated": [*one.client.figures, *one.server.figures],
         "workers": workers,
         "basis": one.basis,
@@ -287,14 +287,14 @@ def rows(one: Scenario, model: str, rates_per_s: Sequence[float], workers: int) 
         basis = known_basis([one.server])
         wait = Range(waits_low[number], wait_s, math.inf if queued else waits_high[number])
         waited_s = wait.low if one.missing else wait.mean
-        offered = bounds(_offered(one, loads[number], queued), basis, queued)
+        offered = bounds(_offered(timed, loads[number], queued), basis, queued)
         known = [end for end in ("estimate", "lower", "upper") if offered[end] is not None]
         mine: Row = {
             "rate_per_s": rate_per_s,
             "queue_s": bounds(wait, basis, queued) if steady else None,
             "utilisation": offered | {end: min(1.0, offered[end]) for end in known},
             "offered": offered,
-            **loaded_times(one, model, rate_per_s, workers, wait if steady else None),
+            **loaded_times(timed, model, rate_per_s, workers, wait if steady else None),
             **_energy(one, done.mean + waited_s if steady else None, model, wait.high - waited_s),
             "ratio_to_first": None,
         }
@@ -322,7 +322,7 @@ def loaded_times(one: Scenario, model: str, rate_per_s: float, workers: int, wai
     stands: Row = {"basis": known_basis([one.client, one.server]), "missing": list(one.missing)}
     times = {}
     for name, found, plain in (("ready_s", first, ready), ("done_s", last, done)):
-        lower, upper = _interval_s(one, model, found, plain, wait._replace(mean=wait_s))
+        lower, upper = _interval_s(one, found, plain, wait._replace(mean=wait_s))
         times[name] = {
             "mean": plain.mean + wait_s,
             "p50": found.p50,
@@ -407,7 +407,7 @@ def wait_range(one: Scenario, model: str, rate_per_s: float, workers: int) -> Ra
 
 
 def _interval_s(
-    one: Scenario, model: str, found: Distribution, unloaded: Distribution, wait: Range
+    one: Scenario, found: Distribution, unloaded: Distribution, wait: Range
 ) -> tuple[float, float | None]:
     """The 90 % interval of a time of handshakes, including the uncertainty of the device's figures.
 
@@ -415,7 +415,7 @@ def _interval_s(
     distances from the mean are added. `wait` is the mean wait that `found` includes, with its values at both
     ends of the range of the server's time. `unloaded` is the time without a wait.
     """
-    sides = [side.with_connection if model == "default" else side.total for side in one.work]
+    sides = [side.with_connection for side in one.work]
     less, more = ([getattr(side, end) - side.mean for side in sides] for end in ("low", "high"))
     mean_s = unloaded.mean + wait.mean
     low, high = found.interval(INTERVAL)
@@ -423,9 +423,11 @@ def _interval_s(
     shortest = unloaded.mean - math.hypot(unloaded.interval(INTERVAL)[0] - unloaded.mean, *less)
     lower = max(0.0, shortest, mean_s - math.hypot(low - mean_s, *less) - (wait.mean - wait.low))
     upper = mean_s + math.hypot(high - mean_s, *more) + (wait.high - wait.mean)
-    for side in (one.client, one.server):
-        if side.without_cost:
-            upper += side.whole.high - side.total.low
+    if one.missing:
+        # All work is at the low ends of its ranges.
+        for side in (one.client, one.server):
+            known = side.with_connection
+            upper += known.high - known.low + side.without_cost_high_s
     return lower, upper if math.isfinite(upper) else None
 
 

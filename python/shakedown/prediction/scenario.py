@@ -114,6 +114,12 @@ class Scenario:
         """The server's work, from which its utilisation is computed, whatever is missing at the client."""
         return self.server.at_low() if self.server.without_cost else self.server
 
+    @cached_property
+    def without_connection(self) -> Scenario:
+        """The same handshake without the work on a TCP connection, which models of the literature ignore."""
+        client, server = (replace(one, connection=None) for one in (self.client, self.server))
+        return replace(self, client=client, server=server)
+
     def record(self, size_bytes: int) -> SideCost:
         """The server's work on data that a client sends after the handshake. Raises `InputError`."""
         link = self.bearer
@@ -173,9 +179,9 @@ class Scenario:
         """
         if model == "default":
             return waits_s(rates_per_s, self.service_s.mean * factor, self.service_sd_s * factor, workers)
-        mean_s = self.work.server.total.mean * factor
         wait = load_model(model).wait_s(self, rates_per_s, factor)
-        return np.where(queueing.utilisation(rates_per_s, mean_s, workers) < 1.0, wait, np.nan)
+        loads = queueing.utilisation(rates_per_s, self.service_s.mean * factor, workers)
+        return np.where(loads < 1.0, wait, np.nan)
 
     def wait(self, rate_per_s: float, workers: int, mean_s: float | None = None) -> Distribution | None:
         """The wait at the server as a distribution, None without a steady state."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 if TYPE_CHECKING:
     from shakedown.models.arrays import Floats
     from shakedown.models.distribution import Distribution
-    from shakedown.prediction.side_cost import Work
+    from shakedown.prediction.side_cost import SideCost
     from shakedown.prediction.trace import Trace
     from shakedown.profiles import Bearer
 
@@ -22,14 +22,14 @@ LITERATURE = tuple(sorted(module.name.replace("_", "-") for module in iter_modul
 
 
 class Handshake(Protocol):
-    """What a model uses of a handshake: the recording, the network, and both sides' work."""
+    """What a model uses of a handshake: the recording, the network, and the server's work."""
 
     @property
     def trace(self) -> Trace: ...
     @property
     def bearer(self) -> Bearer: ...
     @property
-    def work(self) -> Work: ...
+    def served(self) -> SideCost: ...
 
 
 class Model(Protocol):

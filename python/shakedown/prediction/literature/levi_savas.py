@@ -24,7 +24,7 @@ def transmission(one: Handshake) -> Distribution:
 
 def wait_s(one: Handshake, rates_per_s: Floats, factor: float) -> Floats:
     """M/M/1 of whole handshakes."""
-    return queueing.mm1_wait_s(rates_per_s, one.work.server.total.mean * factor)
+    return queueing.mm1_wait_s(rates_per_s, one.served.total.mean * factor)
 
 
 def _key_material_bytes(one: Handshake, sender: Side) -> float:

@@ -43,9 +43,9 @@ def queued_message_s(one: Handshake) -> list[float]:
     suites have no such work.
     """
     times: list[float] = []
-    pending = one.work.server.message_s.get(None, 0.0)
+    pending = one.served.message_s.get(None, 0.0)
     for message in one.trace.messages:
-        work_s = one.work.server.message_s.get(message.index, 0.0)
+        work_s = one.served.message_s.get(message.index, 0.0)
         if message.sender == "client":
             times.append(work_s + pending)
             pending = 0.0
