@@ -51,6 +51,17 @@ func sign(algorithm, parameters string) func() {
 	return func() { must(key.Sign(rand.Reader, digest[:], crypto.SHA256)) }
 }
 
+// decrypt is the server's part of an RSA key exchange.
+func decrypt(parameters string) func() {
+	key := must(rsa.GenerateKey(rand.Reader, must(strconv.Atoi(strings.TrimPrefix(parameters, "rsa")))))
+	sent, premaster := must(rsa.EncryptPKCS1v15(rand.Reader, &key.PublicKey, make([]byte, 48))), make([]byte, 48)
+	return func() {
+		if err := rsa.DecryptPKCS1v15SessionKey(rand.Reader, key, sent, premaster); err != nil {
+			log.Fatal(err)
+		}
+	}
+}
+
 func agree(operation, parameters string) func() {
 	curve := map[string]ecdh.Curve{"x25519": ecdh.X25519(), "p256": ecdh.P256(), "p384": ecdh.P384()}[parameters]
 	key, peer := must(curve.GenerateKey(rand.Reader)), must(curve.GenerateKey(rand.Reader)).PublicKey()
@@ -76,6 +87,8 @@ func main() {
 	switch what[0] {
 	case "sign":
 		call = sign(what[1], what[2])
+	case "decrypt":
+		call = decrypt(what[2])
 	case "encapsulate":
 		call = encapsulate(what[1])
 	default:

@@ -534,7 +534,7 @@ def test_measure_and_validate_name_suites_the_software_lacks(capsys, tmp_path):
     command = [
         "measure",
         "tls1.2/psk",
-        "tls1.2/rsa/rsa2048/server",
+        "tls1.2/ecdhe_ecdsa+x25519/p256/server",
         "--server-software",
         "go",
         "--repeat",
@@ -543,6 +543,8 @@ def test_measure_and_validate_name_suites_the_software_lacks(capsys, tmp_path):
     assert exit_status(command) == 0
     assert capsys.readouterr().err.endswith(said)
     experiment = tmp_path / "e.toml"
-    experiment.write_text('suites = ["tls1.2/psk", "tls1.2/rsa/rsa2048/server"]\nserver_software = "go"\n')
+    experiment.write_text(
+        'suites = ["tls1.2/psk", "tls1.2/ecdhe_ecdsa+x25519/p256/server"]\nserver_software = "go"\n'
+    )
     assert exit_status(["validate", str(experiment)]) == 0
     assert capsys.readouterr().err.endswith(said)

@@ -480,6 +480,21 @@ def test_server_software_sets_connection_work_and_library():
     assert clients[0].total == clients[1].total
 
 
+def test_rsa_decryption_of_a_library_takes_as_long_as_its_signature():
+    """Both are the same operation with the private key."""
+    device = load_device("epyc-turin")
+    decrypts, signs = (
+        side_cost(open_library(server_software="go")[f"tls1.2/{exchange}/rsa2048/server"], "server", device)
+        for exchange in ("rsa", "ecdhe_rsa+x25519")
+    )
+    primitives = load_software("go").library.primitives
+    curves = sum(primitives[f"{what} ecdh x25519"].times for what in ("keygen", "derive"))
+    unit = device.costs["derive", "ecdh", "x25519"].mean_s
+    known = decrypts.parts["Go's crypto"]
+    assert known.mean == pytest.approx(signs.parts["Go's crypto"].mean - unit * curves)
+    assert known.high < 2 * known.mean
+
+
 def test_connection_range_contains_the_deviation_of_its_measurement():
     device, suite = load_device("epyc-turin"), open_library()["tls1.2/psk"]
     steady = dataclasses.replace(device, connection=structs.replace(device.connection, sd_s=0.0))

@@ -319,7 +319,10 @@ def test_a_bare_psk_needs_no_key_share():
 @pytest.mark.parametrize(
     ("software", "suite", "offered"),
     [
-        ("go", "tls1.2/rsa/rsa2048/server", True),
+        ("go", "tls1.2/rsa/rsa2048/server", False),
+        ("go", "tls1.2/ecdhe_rsa+x25519/rsa2048/server", True),
+        ("go", "tls1.1/ecdhe_rsa+x25519/rsa2048/server", False),
+        ("go", "tls1.0/rsa/rsa2048/server", False),
         ("go", "tls1.2/ecdhe_ecdsa+x25519/p256/server", True),
         ("go", "tls1.3/x25519mlkem768/p256/server", True),
         ("go", "tls1.2/dhe_rsa+dh2048/rsa2048/server", False),
