@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from shakedown.cli import exit_status
 from shakedown.models import eap
+from shakedown.schema.options import EapOptions
 
 P256 = "tls1.3/x25519/p256/mutual"
 LONG = "tls1.3/x25519mlkem768/mldsa65@mldsa65@mldsa65/mutual"
@@ -36,7 +37,7 @@ def test_packets_alternate_and_round_trips_match_the_formula(flights, client, se
     overhead = found.eap_bytes - sum(flights)
     announced = sum(count > 1 for side in counts.values() for count in side)
     # Identity, and EAP-Success; all other packets are EAP-TLS.
-    assert overhead == 6 + 4 + 6 * (len(packets) - 2) + 4 * announced
+    assert overhead == 5 + 24 + 4 + 6 * (len(packets) - 2) + 4 * announced
 
 
 def test_authentication_matches_the_rfc_examples():
@@ -52,7 +53,11 @@ def test_eap_aka_takes_two_round_trips_and_few_bytes():
     found = eap.exchanged(eap.aka_packets())
     # RFC 4187 figure 1: the identity, and the challenge.
     assert found.round_trips == 2
-    assert found.eap_bytes == 6 + (8 + 60) + (8 + 12 + 20) + 4
+    assert found.eap_bytes == 5 + 24 + (8 + 60) + (8 + 12 + 20) + 4
+
+
+def test_the_modelled_identity_is_the_one_that_peers_send_by_default():
+    assert len(EapOptions().identity) == eap.IDENTITY_BYTES
 
 
 def test_flights_must_alternate():

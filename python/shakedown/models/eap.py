@@ -27,8 +27,8 @@ INDICATION_BYTES = 5 + 1 + 1 + 16
 SESSION_ID_BYTES = 32
 """In each Hello of TLS 1.3's middlebox compatibility mode, which EAP-TLS does not use."""
 
-IDENTITY_BYTES = 1
-"""The shortest identity in the clear, which each request's User-Name repeats."""
+IDENTITY_BYTES = len("anonymous@shakedown.test")
+"""The identity in the clear that peers send by default; each request's User-Name repeats it."""
 
 _ACCESS_POINT_BYTES = 29
 """Our access point's other attributes: NAS-Identifier of nine bytes, Service-Type, NAS-Port-Type, Framed-MTU.

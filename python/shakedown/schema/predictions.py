@@ -98,7 +98,7 @@ class EnergyParts(Object, frozen=True, kw_only=True):
 
 
 class InsideEap(Object, frozen=True, kw_only=True):
-    """The handshake inside EAP-TLS over RADIUS, for an identity of one byte.
+    """The handshake inside EAP-TLS over RADIUS, for the default identity of 24 bytes.
 
     `ticket_bytes` is the size of the new ticket after a resumption in TLS 1.3; it is that of the presented
     ticket. After a full handshake there are only the tickets of the trace. `round_trips` counts
