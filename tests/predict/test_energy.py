@@ -197,6 +197,14 @@ def test_server_without_tickets_has_no_resumption_saving():
     assert found[1]["resumption_saves_j"] is None
 
 
+@pytest.mark.parametrize(("name", "resumes"), [("openssl", True), ("nginx", False), ("go", False)])
+def test_server_that_resumes_no_session_by_its_id_has_no_resumption_saving(name, resumes):
+    [row] = predict_rows([RSA], server=ServerModel(software=name))
+    assert (row["resumption_saves_j"] is not None) == resumes
+    [again] = predict_rows([f"{RSA}/resumed"], server=ServerModel(software=name))
+    assert (again["server_software_note"] is None) == resumes
+
+
 def test_energy_of_a_long_wait_has_the_range_of_the_idle_power():
     """A phone that waits minutes for LoRaWAN: its work, of which little is known, takes microseconds."""
     [row] = predict_rows([PSK], device="phone", bearer="lorawan-sf7")

@@ -33,6 +33,7 @@ from shakedown.prediction.library import TraceLibrary, announce, of_one_suite, r
 from shakedown.prediction.scenario import MODELS, Scenario, scenario
 from shakedown.prediction.side_cost import known_basis
 from shakedown.prediction.spec import UnfitBearerError
+from shakedown.prediction.trace import Trace
 from shakedown.profiles.registry import Names, places
 from shakedown.schema.arguments import checked
 from shakedown.schema.options import PredictionOptions
@@ -145,16 +146,20 @@ def suite_rows(
         found = estimate(suite)
         made = row(found, model, rate_per_s, workers)
         if resumptions and model == "default" and found.eap is None:
-            trace = found.trace
-            # A client of TLS 1.3 resumes by a ticket.
-            can = trace.protocol != "tls1.3" or any(message.flight is None for message in trace.messages)
-            resumed = resumption(trace.suite, library) if can else None
+            resumed = resumption(found.trace.suite, library) if _can_resume(found.trace) else None
             made["resumption_saves_j"] = resumed and _saved([found, estimate(resumed)], rate_per_s, workers)
         return found, made
 
     found = each(suites, one, lambda row: (None, row), place)
     compare(found)
     return found
+
+
+def _can_resume(trace: Trace) -> bool:
+    """Whether the client can resume the session: in TLS 1.3 by a ticket, else by the ID of its session."""
+    if trace.protocol == "tls1.3":
+        return any(message.flight is None for message in trace.messages)
+    return trace.software is None or trace.software.session_ids
 
 
 def resumption(suite: str, library: TraceLibrary) -> str | None:

@@ -129,9 +129,9 @@ class Prediction(Object, frozen=True, kw_only=True):
     `energy_j` is the client's energy for the handshake itself, `wake_tail_j` the additional energy of waking
     the radio and of its inactivity tail. `energy_terms` states the assumptions about the radio before and
     after the handshake. `resumption_saves_j` is the energy that a resumed handshake saves; null if sessions
-    of the suite cannot be resumed, if the library of recorded handshakes has no resumed handshake of the
-    suite, inside EAP, and for models from the literature. `handshakes_per_charge` includes `energy_j` and
-    `wake_tail_j`.
+    of the suite cannot be resumed, if the server's software does not resume them, if the library of recorded
+    handshakes has no resumed handshake of the suite, inside EAP, and for models from the literature.
+    `handshakes_per_charge` includes `energy_j` and `wake_tail_j`.
     `server_software` determines the server's tickets; null if the traces were recorded from an unknown
     server. `server_software_note` states that it does not offer the suite, or does not resume its sessions;
     null if it does.
