@@ -456,6 +456,15 @@ def test_output_does_not_depend_on_the_hash_seed(shakedown):
     assert len(json.loads(printed.pop())) == 9
 
 
+@pytest.mark.parametrize(("model", "is_bound"), [("default", True), ("kuo", False)])
+def test_transmission_is_a_lower_bound_if_work_has_no_figure(capsys, monkeypatch, model, is_bound):
+    """It contains work on the TCP connection, except in models of the literature."""
+    monkeypatch.setenv("COLUMNS", "200")
+    place = ("--server-device", "stm32f0", "--bearer", "ethernet", "--model", model)
+    assert exit_status(["predict", "tls1.2/psk", *place, "--columns", "transmission_s"]) == 0
+    assert (capsys.readouterr().out.splitlines()[2].strip() == "≥ 4.3 ms") == is_bound
+
+
 def test_many_workers_and_few_handshakes_give_no_queue_wait(capsys):
     (row,) = asked(capsys, "predict", "tls1.2/psk", "--rate", "300/s", "--server-workers", "5000")
     assert row["done_s"]["p99"] < 1.0

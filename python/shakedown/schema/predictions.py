@@ -120,9 +120,11 @@ class Prediction(Object, frozen=True, kw_only=True):
     """One row of `predict`. Times that need a steady state of the queue are null if there is none.
 
     `ready_s` is the time until the client may send data. `done_s` is the time until both sides have finished:
-    the sum of client, server, transmission and queue. `p99_interval_s` is the 95 % interval of `ready_s.p99`
-    that the number of replayed handshakes leaves; both ends are equal if nothing varies, and it is null for
-    models from the literature. `utilisation` is the share of time in which a worker of the server works.
+    the sum of client, server, transmission and queue. In the default model `transmission_s` contains both
+    sides' work on the TCP connection; if some work has no cost figure, it is a lower bound.
+    `p99_interval_s` is the 95 % interval of `ready_s.p99` that the number of replayed handshakes leaves; both
+    ends are equal if nothing varies, and it is null for models from the literature.
+    `utilisation` is the share of time in which a worker of the server works.
     `offered` is the offered load: the work that arrives per second, as a share of the workers' time; at 1 or
     more there is no steady state. `ratio_to_first` is the processing time divided by that of the first suite;
     errors that both suites share cancel out.

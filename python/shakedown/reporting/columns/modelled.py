@@ -86,6 +86,15 @@ def _two(value: float) -> str:
     return time(float(f"{value:.2g}"), 2)
 
 
+def _transmission(row: Row) -> str:
+    """The time on the network. In the default model it contains work on the TCP connection, which is at its
+    low end if some work has no figure.
+    """
+    value = row["transmission_s"]
+    is_bound = row.get("ready_missing") and row.get("model", "default") == "default"
+    return NOTHING if value is None else bounded(_two, None if is_bound else value, value, None)
+
+
 def _two_ends(low: float, high: float) -> str:
     return time_range(low, high, 2)
 
@@ -159,7 +168,7 @@ PREDICTIONS = (
            show=whole),
     _side("client", OFTEN),
     _side("server", USUAL),
-    Column(key="transmission_s", name="transmission", unit="s", rank=ROOM, show=_two,
+    Column(key="transmission_s", name="transmission", unit="s", rank=ROOM, text=_transmission,
            meaning="on the bearer"),
     Column(key="ready_mean_s", name="ready", unit="s", rank=ALWAYS, text=_ready,
            meaning="mean time until the client may send"),
