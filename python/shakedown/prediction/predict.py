@@ -347,7 +347,7 @@ def _p99_interval_s(one: Scenario, model: str, ready: Row | None) -> list[float]
     if model != "default" or ready is None:
         return None
     p99_s = one.exchange.ready.p99
-    return [ready["p99"] + end_s - p99_s for end_s in one.exchange.p99_interval_s]
+    return [ready["p99"] + (end_s - p99_s) for end_s in one.exchange.p99_interval_s]
 
 
 def _energy(one: Scenario, done_s: float | None, model: str, longer_s: float) -> Row:
