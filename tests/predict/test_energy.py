@@ -18,7 +18,7 @@ from shakedown.native.scenario import Fleet
 from shakedown.prediction.energy import client_energy
 from shakedown.prediction.inputs import ServerModel
 from shakedown.prediction.predict import predict_rows
-from shakedown.prediction.side_cost import SideCost
+from shakedown.prediction.side_cost import SideCost, Work
 from shakedown.profiles import bearer_names, load_bearer, load_device
 from shakedown.schema.options import PredictionOptions
 
@@ -220,8 +220,9 @@ def test_assumed_idle_power_marks_the_wake_energy_if_it_matters(waking_w, basis)
     bearer = load_bearer("lte")
     device = load_device("cortex-m4")
     device = replace(device, energy=structs.replace(device.energy, idle_w=waking_w))
-    energy = client_energy(LinkBytes(500, 500), device, bearer, SideCost(), 1.0, 0.3, from_idle=True)
-    awake = client_energy(LinkBytes(500, 500), device, bearer, SideCost(), 1.0)
+    work = Work(SideCost(), SideCost(), one_device=False)
+    energy = client_energy(LinkBytes(500, 500), device, bearer, work, 1.0, 0.3, from_idle=True)
+    awake = client_energy(LinkBytes(500, 500), device, bearer, work, 1.0)
     assert energy.wake_tail_basis == basis
     assert awake.wake_tail_basis == "measured"
 

@@ -377,6 +377,58 @@ def test_the_interval_of_a_capacity_contains_the_uncertainty_of_the_connection(l
     assert fast["lower"] == fast["estimate"] == 0.0 < fast["upper"]
 
 
+OWN_DEVICE = """schema = 1
+name = "own"
+title = "Own"
+chip = "C"
+clock_hz = 1e8
+library = "L"
+build = "-O2"
+date = "2024"
+source = ["test"]
+[overhead]
+per_message_us = 100
+[connection]
+client_us = 500
+server_us = 500
+[[primitive]]
+operation = "verify"
+algorithm = "rsa"
+parameters = "rsa2048"
+time_ms = 3
+[[primitive]]
+operation = "encrypt"
+algorithm = "rsa"
+parameters = "rsa2048"
+time_ms = 3
+[[primitive]]
+operation = "decrypt"
+algorithm = "rsa"
+parameters = "rsa2048"
+time_ms = 90
+"""
+
+
+@pytest.mark.parametrize("server", ["own", "cortex-m4"])
+def test_predict_and_capacity_have_the_same_range_without_load(library, tmp_path, server):
+    """On one device the errors of both sides' work are the same, on two they are independent."""
+    path = tmp_path / "own.toml"
+    path.write_text(OWN_DEVICE)
+    place = {"device": str(path), "server_device": str(path) if server == "own" else server}
+    place |= {"bearer": "ethernet"}
+    ready = one(RSA, library, **place)["ready_s"]
+    (row,) = capacity_rows([RSA], within_s=1.0, **grouped(library, **place))
+    ends = row["unloaded_s"]
+    assert (ready["lower"], ready["upper"]) == pytest.approx((ends["lower"], ends["upper"]), rel=0.005)
+    found = scenario(RSA, *place.values(), traces=library)
+    away_s: dict[str, float] = {}
+    for number, side in enumerate(found.both):
+        for cause, part in side.parts_with_connection.items():
+            name = cause if server == "own" else f"{number} {cause}"
+            away_s[name] = away_s.get(name, 0.0) + part.high - part.mean
+    assert ends["upper"] - ends["estimate"] == pytest.approx(math.hypot(*away_s.values()))
+
+
 @pytest.mark.parametrize("percentile", [None, 99.0])
 @pytest.mark.parametrize("server", ["server", "cortex-m4"])
 def test_workers_for_many_rates_match_separate_searches(library, percentile, server):

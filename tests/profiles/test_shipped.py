@@ -10,7 +10,7 @@ from models.papers import by_certificates, table
 from shakedown.models.energy import LinkBytes
 from shakedown.prediction.energy import client_energy
 from shakedown.prediction.predict import predict_rows
-from shakedown.prediction.side_cost import SideCost
+from shakedown.prediction.side_cost import SideCost, Work
 from shakedown.profiles import THIS_MACHINE, bearer_names, device_names, load_bearer, load_device
 from shakedown.profiles.delay import distribution, quantile_s
 
@@ -27,6 +27,7 @@ BEARERS = """
     gprs-cs1 umts-144 umts-384 umts-2000 wifi-11b wifi-11b-wep wifi lte lte-m nb-iot 5g leo geo ble
     ethernet 2g 3g 4g
 """
+NO_WORK = Work(SideCost(), SideCost(), one_device=False)
 CURVES = {
     "160p": "secp160r1",
     "163k": "sect163k1",
@@ -85,14 +86,12 @@ def test_bearer_has_title_and_a_source_for_every_parameter(name):
 @pytest.mark.parametrize("name", bearer_names())
 def test_every_bearer_has_an_energy_with_a_source_or_a_reason(name):
     bearer = load_bearer(name)
-    found = client_energy(LinkBytes(1200.0, 2400.0), load_device("cortex-m4"), bearer, SideCost(), 60.0)
+    found = client_energy(LinkBytes(1200.0, 2400.0), load_device("cortex-m4"), bearer, NO_WORK, 60.0)
     assert (found.missing, found.wake_tail_missing) == ((), ())
     assert bearer.source.get("energy") or bearer.assumed["energy"]
     assert bearer.energy.spread > 1.0 or name == "loopback"
     assert found.terms.startswith(f"over {name}: the client is already connected")
-    idle = client_energy(
-        LinkBytes(1.0, 1.0), load_device("cortex-m4"), bearer, SideCost(), 60.0, from_idle=True
-    )
+    idle = client_energy(LinkBytes(1.0, 1.0), load_device("cortex-m4"), bearer, NO_WORK, 60.0, from_idle=True)
     assert idle.wake_tail_missing == ()
     if bearer.setup is None:
         assert f"idle makes no difference ({bearer.assumed['setup']})" in idle.terms
@@ -121,7 +120,7 @@ def test_exchange_energy_matches_published_measurements(name, up_bytes, down_byt
     sent = LinkBytes(up_bytes + header, down_bytes + header if down_bytes else 0.0)
     way_s = distribution(bearer.up.delay).mean * (2 if down_bytes else 1)
     elapsed_s = 8 * sent.up / bearer.up_bits_per_s + 8 * sent.down / bearer.down_bits_per_s + way_s
-    found = client_energy(sent, load_device("palm-vii"), bearer, SideCost(), elapsed_s, from_idle=True)
+    found = client_energy(sent, load_device("palm-vii"), bearer, NO_WORK, elapsed_s, from_idle=True)
     whole = found.total
     assert whole is not None
     assert whole.low < published_j < whole.high

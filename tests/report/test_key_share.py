@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
+from msgspec import structs
 
 import runs
 from shakedown.prediction.predict import predict_rows
+from shakedown.prediction.scenario import scenario
 from shakedown.reporting.columns.modelled import notes
 from shakedown.reporting.html.write import write_report
 from shakedown.reporting.terminal.fleets import fleet_tables
@@ -33,6 +37,19 @@ def test_prediction_reports_the_unused_key_share():
     assert found["tls1.3/psk", "lpc1114"]["missing"] == ["client keygen ecdh x25519"]
     assert found["tls1.3/psk", "lpc1114"]["estimate"] is None
     assert {KNOWN, UNKNOWN} <= set(notes(rows, set()))
+
+
+def test_unused_keys_of_several_groups_are_added():
+    """Also if their figures are the device's own, which have the same error."""
+    one = scenario("tls1.3/psk", "cortex-m4")
+    keygen = one.trace.unused[0]
+    curves = [structs.replace(keygen, parameters=name) for name in ("p256", "p384")]
+    alone = [
+        replace(one, trace=replace(one.trace, unused=(curve,))).unused_key_share_s["estimate"]
+        for curve in curves
+    ]
+    both = replace(one, trace=replace(one.trace, unused=tuple(curves)))
+    assert both.unused_key_share_s["estimate"] == pytest.approx(sum(alone))
 
 
 def test_experiment_reports_the_unused_key_share(tmp_path):

@@ -8,7 +8,7 @@ names are independent; `combined` and `ratio` use this rule.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 NORMAL_90 = 1.645
@@ -52,6 +52,15 @@ def exactly(value: float) -> Range:
 def within(value: float, factor: float) -> Range:
     """A figure with an uncertainty of ×/÷ ``factor``."""
     return Range(value / factor, value, value * factor)
+
+
+def merged(some: Iterable[Mapping[str, Range]]) -> dict[str, Range]:
+    """Parts by cause; those of the same cause are added."""
+    found: dict[str, Range] = {}
+    for parts in some:
+        for cause, part in parts.items():
+            found[cause] = found[cause].plus(part) if cause in found else part
+    return found
 
 
 def combined(parts: Mapping[str, Range]) -> Range:

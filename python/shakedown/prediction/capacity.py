@@ -235,9 +235,10 @@ class _Case:
 
     def _at(self, end: str) -> tuple[Distribution, Service]:
         one = self.one
-        works = [side.with_connection for side in one.work]
-        shift = sum(getattr(work, end) - work.mean for work in works)
-        return self.ready.shifted(shift), one.service(getattr(one.service_s, end))
+        worked = one.work.with_connection
+        return self.ready.shifted(getattr(worked, end) - worked.mean), one.service(
+            getattr(one.service_s, end)
+        )
 
     def rate(self, end: str, workers: int) -> float | None:
         """The highest rate; None if no server cost is known."""

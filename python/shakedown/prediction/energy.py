@@ -14,7 +14,7 @@ from functools import reduce
 from shakedown.models.energy import LinkBytes, radio_energy_j
 from shakedown.models.ranges import Range, combined, exactly, within
 from shakedown.prediction.figures import weakest
-from shakedown.prediction.side_cost import SideCost, known_basis
+from shakedown.prediction.side_cost import SideCost, Work, known_basis
 from shakedown.profiles import Bearer, Device
 from shakedown.schema.base import Basis
 from shakedown.schema.predictions import NEGLIGIBLE_SHARE
@@ -87,30 +87,31 @@ def client_energy(
     sent: LinkBytes | None,
     device: Device,
     bearer: Bearer,
-    client: SideCost,
+    work: Work,
     elapsed_s: float | None,
     setup_s: float = 0.0,
     longer_s: float = 0.0,
     *,
     from_idle: bool = False,
-    server: SideCost | None = None,
 ) -> Energy:
     """Energy of one handshake at the client.
 
     Args:
         sent: the handshake's bytes on the link; None if unknown.
-        elapsed_s: duration of the handshake; None without a steady state.
+        work: both sides' work.
+        elapsed_s: duration of the handshake; None without a steady state. It does not contain work without a
+            cost.
         setup_s: the part of this duration in which the radio is set up.
         longer_s: by how much the wait for the server may be longer.
         from_idle: the radio is set up first, which takes time and energy.
-        server: the server's cost; the duration does not contain work without a cost.
     """
+    client, server = work
     missing: list[str] = []
     if elapsed_s is None:
         missing.append("the wait in an unstable queue")
     connected_s = None if elapsed_s is None else max(0.0, elapsed_s - setup_s)
     processor = _processor(device, client, connected_s, missing)
-    radio = _radio(sent, bearer, connected_s, _worked(client, server), missing)
+    radio = _radio(sent, bearer, connected_s, _worked(work), missing)
     around: list[str] = []
     setup, tail = _around(device, bearer, around, from_idle=from_idle)
     at_most_j = math.inf if missing else 0.0
@@ -122,7 +123,7 @@ def client_energy(
     if client.without_cost:
         missing.append(WORK_WITHOUT_COST)
         at_most_j += client.without_cost_high_s * ((power.active_w or 0.0) * power.spread + listening_w)
-    if server is not None and server.without_cost:
+    if server.without_cost:
         missing.append("the wait for a part of the server's work")
         at_most_j += server.without_cost_high_s * waiting_w
     return Energy(
@@ -163,11 +164,13 @@ def _processor(device: Device, client: SideCost, elapsed_s: float | None, missin
     return computing.times(power.active_w).plus(exactly(idle_j)).scaled(1.0, power.spread)
 
 
-def _worked(client: SideCost, server: SideCost | None) -> Range:
+def _worked(work: Work) -> Range:
     """The work of both sides during which the radio listens; its mean is the one used for the duration."""
-    sides = [client, *([] if server is None else [server])]
-    worked = reduce(Range.plus, (one.with_connection for one in sides))
-    return worked._replace(mean=worked.low) if any(one.without_cost for one in sides) else worked
+    whole = work.with_connection
+    if not work.missing:
+        return whole
+    least_s = work.at_low().with_connection.mean
+    return Range(least_s, least_s, whole.high)
 
 
 def _radio(

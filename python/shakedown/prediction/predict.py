@@ -235,20 +235,11 @@ def compare(rows: Sequence[tuple[Scenario | None, Row]]) -> None:
         if first is None:
             first = found
         elif not (first.missing or found.missing):
-            mine, theirs = _parts(found), _parts(first)
+            mine, theirs = found.both.parts, first.both.parts
             if sum(part.mean for part in theirs.values()) > 0.0 < sum(part.mean for part in mine.values()):
                 low, mean, high = ratio(mine, theirs)
                 basis = known_basis([*found.work, *first.work])
                 one["ratio_to_first"] = bounds(Range(low, mean, high), basis)
-
-
-def _parts(found: Scenario) -> dict[str, Range]:
-    """Both sides' work by cause; on the same device a cause has the same error on both sides."""
-    parts = dict(found.client.parts)
-    for cause, part in found.server.parts.items():
-        name = cause if found.device.name == found.server_device.name else f"server {cause}"
-        parts[name] = parts.get(name, exactly(0.0)).plus(part)
-    return parts
 
 
 def row(one: Scenario, model: str, rate_per_s: float, workers: int) -> Row:
@@ -420,19 +411,18 @@ def _interval_s(
     distances from the mean are added. `wait` is the mean wait that `found` includes, with its values at both
     ends of the range of the server's time. `unloaded` is the time without a wait.
     """
-    sides = [side.with_connection for side in one.work]
-    less, more = ([getattr(side, end) - side.mean for side in sides] for end in ("low", "high"))
+    worked = one.work.with_connection
+    less, more = worked.low - worked.mean, worked.high - worked.mean
     mean_s = unloaded.mean + wait.mean
     low, high = found.interval(INTERVAL)
     # No wait is shorter than none.
-    shortest = unloaded.mean - math.hypot(unloaded.interval(INTERVAL)[0] - unloaded.mean, *less)
-    lower = max(0.0, shortest, mean_s - math.hypot(low - mean_s, *less) - (wait.mean - wait.low))
-    upper = mean_s + math.hypot(high - mean_s, *more) + (wait.high - wait.mean)
+    shortest = unloaded.mean - math.hypot(unloaded.interval(INTERVAL)[0] - unloaded.mean, less)
+    lower = max(0.0, shortest, mean_s - math.hypot(low - mean_s, less) - (wait.mean - wait.low))
+    upper = mean_s + math.hypot(high - mean_s, more) + (wait.high - wait.mean)
     if one.missing:
-        # All work is at the low ends of its ranges.
-        for side in (one.client, one.server):
-            known = side.with_connection
-            upper += known.high - known.low + side.without_cost_high_s
+        # The known work is at the low ends of its ranges.
+        known_s = one.both.with_connection.high
+        upper += known_s - worked.mean + math.fsum(side.without_cost_high_s for side in one.both)
     return lower, upper if math.isfinite(upper) else None
 
 

@@ -18,7 +18,7 @@ from shakedown.models import queueing
 from shakedown.models.arrays import Floats
 from shakedown.models.distribution import Distribution
 from shakedown.models.energy import LinkBytes
-from shakedown.models.ranges import Range, combined
+from shakedown.models.ranges import Range, combined, merged
 from shakedown.models.waiting import Service, Wait, mgc_wait, spread_service
 from shakedown.native.scenario import DEFAULT_BEARER, DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE
 from shakedown.prediction import eap
@@ -83,12 +83,18 @@ class Scenario:
         """The time to generate the recorded client's unused key share on this device; None: it sent none."""
         if not self.trace.unused:
             return None
-        figures = [(one.triple, call_figure(self.device, one.triple)) for one in self.trace.unused]
-        missing = [" ".join(("client", *triple)).strip() for triple, figure in figures if figure.time is None]
-        parts = {figure.cause: figure.time for _, figure in figures if figure.time is not None}
-        known = combined(parts)
+        figures = [(one, call_figure(self.device, one.triple)) for one in self.trace.unused]
+        unknown = [(one, figure) for one, figure in figures if figure.time is None]
+        missing = [" ".join(("client", *one.triple)).strip() for one, _ in unknown]
+        known = combined(
+            merged(
+                {figure.cause: figure.time.times(one.count)}
+                for one, figure in figures
+                if figure.time is not None
+            )
+        )
         known = known._replace(
-            high=known.high + math.fsum(one.at_most_s for _, one in figures if one.time is None)
+            high=known.high + math.fsum(figure.at_most_s * one.count for one, figure in unknown)
         )
         return bounds(known, weakest(figure.basis for _, figure in figures), missing)
 
@@ -99,15 +105,19 @@ class Scenario:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        return (*self.client.missing, *self.server.missing)
+        return self.both.missing
+
+    @cached_property
+    def both(self) -> Work:
+        """Both sides' work, with the ranges of all that has a cost figure."""
+        return Work(self.client, self.server, self.device.name == self.server_device.name)
 
     @cached_property
     def work(self) -> Work:
         """Both sides' work, from which times are computed. If a part of it has no cost figure, both sides are
         at their low ends: times are then lower bounds.
         """
-        both = Work(self.client, self.server)
-        return Work(*(one.at_low() for one in both)) if self.lowest or self.missing else both
+        return self.both.at_low() if self.lowest or self.missing else self.both
 
     @cached_property
     def served(self) -> SideCost:
@@ -130,9 +140,10 @@ class Scenario:
     @cached_property
     def exchange(self) -> Exchange:
         """The handshake over the network, with the mean work of both sides and without a queue."""
+        client, server = self.work
         if self.eap is not None:
-            return eap.carry(self.trace, *self.work, self.bearer, self.eap, from_idle=self.from_idle)
-        handshake = handshake_spec(self.trace, *self.work, self.bearer, spread=False)
+            return eap.carry(self.trace, client, server, self.bearer, self.eap, from_idle=self.from_idle)
+        handshake = handshake_spec(self.trace, client, server, self.bearer, spread=False)
         return exchange(handshake, self.bearer, from_idle=self.from_idle)
 
     @property
@@ -220,12 +231,11 @@ class Scenario:
             self.link_bytes,
             self.device,
             self.bearer,
-            self.client,
+            self.both,
             elapsed_s,
             setup_s,
             longer_s,
             from_idle=self.from_idle,
-            server=self.server,
         )
 
 

@@ -8,12 +8,12 @@ zero.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from shakedown.errors import InputError
-from shakedown.models.ranges import NORMAL_90, Range, combined, exactly, within
+from shakedown.models.ranges import NORMAL_90, Range, combined, exactly, merged, within
 from shakedown.prediction.captured import of_stack
 from shakedown.prediction.figures import call_figure, library_figure, own_figure, weakest
 from shakedown.prediction.stack_work import StackWork, reference
@@ -77,12 +77,14 @@ class SideCost:
         return total._replace(high=total.high + self.without_cost_high_s)
 
     @property
-    def with_connection(self) -> Range:
+    def parts_with_connection(self) -> dict[str, Range]:
         if self.connection is None:
-            return self.total
-        cause = self.connection_cause
-        of_cause = self.parts.get(cause, exactly(0.0))
-        return combined({**self.parts, cause: of_cause.plus(self.connection)})
+            return self.parts
+        return merged((self.parts, {self.connection_cause: self.connection}))
+
+    @property
+    def with_connection(self) -> Range:
+        return combined(self.parts_with_connection)
 
     @property
     def connection_s(self) -> float:
@@ -158,11 +160,38 @@ class SideCost:
         self.message_s[at] = self.message_s.get(at, 0.0) + part.time.mean
 
 
-class Work(NamedTuple):
-    """The costs of both sides' work."""
+@dataclass(frozen=True)
+class Work:
+    """The costs of both sides' work; on one device a cause has the same error on both sides."""
 
     client: SideCost
     server: SideCost
+    one_device: bool
+
+    def __iter__(self) -> Iterator[SideCost]:
+        return iter((self.client, self.server))
+
+    @property
+    def parts(self) -> dict[str, Range]:
+        """Seconds by cause, without TCP connections."""
+        return self._merged(self.client.parts, self.server.parts)
+
+    @property
+    def with_connection(self) -> Range:
+        """Seconds, TCP connections included."""
+        return combined(self._merged(*(side.parts_with_connection for side in self)))
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        return (*self.client.missing, *self.server.missing)
+
+    def at_low(self) -> Work:
+        """Both sides at the low ends of their ranges, without a range."""
+        return Work(self.client.at_low(), self.server.at_low(), self.one_device)
+
+    def _merged(self, client: Mapping[str, Range], server: Mapping[str, Range]) -> dict[str, Range]:
+        prefix = "" if self.one_device else "server "
+        return merged((client, {f"{prefix}{cause}": part for cause, part in server.items()}))
 
 
 def basis_of(costs: Sequence[SideCost]) -> Basis:

@@ -234,6 +234,6 @@ def cell_spec(bearer: Bearer, cells: int | None, *, from_idle: bool) -> dict[str
 
 def varying_handshake_spec(one: Estimate) -> dict[str, Any]:
     """An estimated handshake whose work varies, with the power of the client's processor."""
-    handshake = handshake_spec(one.trace, *one.work, one.bearer, spread=True)
+    handshake = handshake_spec(one.trace, one.work.client, one.work.server, one.bearer, spread=True)
     power = one.device.power
     return handshake | {"client_cpu_w": power.active_w, "client_idle_w": power.idle_w}
