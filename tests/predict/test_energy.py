@@ -190,6 +190,29 @@ def test_dominant_unknown_gives_no_energy_and_no_battery_life(capsys, monkeypatc
     assert "µJ" not in out
 
 
+def test_unknown_tail_is_named_as_energy_for_wake_and_tail(capsys, tmp_path):
+    """The energy of the handshake itself is known."""
+    path = tmp_path / "tailless.toml"
+    path.write_text(
+        """schema = 2
+name = "tailless"
+title = "T"
+date = "2024"
+up = {rate_bps = 1e6, delay_ms = 10}
+down = {rate_bps = 1e6, delay_ms = 10}
+energy = {send_w = 1, receive_w = 1, idle_w = 0.5, spread = 1.2}
+source = {rate = "x", delay = "x", energy = "x"}
+"""
+    )
+    assert exit_status(["predict", PSK, "--device", "cortex-m4", "--bearer", str(path)]) == 0
+    out = capsys.readouterr().out
+    note = (
+        f"energy for wake and tail of {PSK} on cortex-m4 over tailless is not estimated: no figure for the "
+    )
+    assert f"{note}radio's inactivity tail over tailless\n" in out
+    assert f"energy of {PSK}" not in out
+
+
 def test_server_without_tickets_has_no_resumption_saving():
     p256 = "tls1.3/x25519/p256/server"
     found = [predict_rows([p256], server=ServerModel(software=name))[0] for name in ("openssl", "none")]

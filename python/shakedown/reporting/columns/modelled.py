@@ -20,7 +20,15 @@ from shakedown.reporting.columns import (
     label,
 )
 from shakedown.reporting.columns.flat import energy_text, figure, flat, interval, marked_figure
-from shakedown.reporting.columns.notes import assumptions, grouped, no_energies, no_figures, some, subjects
+from shakedown.reporting.columns.notes import (
+    ENERGIES,
+    assumptions,
+    grouped,
+    no_energies,
+    no_figures,
+    some,
+    subjects,
+)
 from shakedown.reporting.columns.place import PLACE, place_title
 from shakedown.reporting.columns.simulated import least_work_note, sent, time_at_least
 from shakedown.reporting.figures import (
@@ -264,11 +272,11 @@ def notes(rows: Sequence[Row], shown: Set[str]) -> Iterator[str]:
             f"{inside['fragment_bytes']:,} bytes, the server's {inside['server_fragment_bytes']:,}"
         )
     yield from no_energies(
-        (part, row["suite"], row["device"], row["bearer"])
+        (key, part, row["suite"], row["device"], row["bearer"])
         for row in rows
-        for found in (row["energy_j"], row["wake_tail_j"])
-        if found["estimate"] is None
-        for part in found["missing"]
+        for key in ENERGIES
+        if row[key]["estimate"] is None
+        for part in row[key]["missing"]
     )
     if "wake_tail_j" in shown or "handshakes_per_charge" in shown:
         yield from dict.fromkeys(f"wake and tail {one}" for row in rows for one in row["energy_terms"])

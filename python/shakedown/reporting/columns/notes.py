@@ -96,17 +96,20 @@ def not_estimated(rows: Iterable[Row]) -> Iterator[str]:
         yield f"{len(found) - MAX_REASONS:,} more reasons are in the report"
 
 
-def no_energies(found: Iterable[tuple[str, str, str, str]]) -> Iterator[str]:
-    """A line for each unknown part of an energy. `found`: the part, then suite, device and bearer that lack
-    it; a mixture has neither device nor bearer.
+ENERGIES = {"energy_j": "energy", "wake_tail_j": "energy for wake and tail"}
+
+
+def no_energies(found: Iterable[tuple[str, str, str, str, str]]) -> Iterator[str]:
+    """A line for each unknown part of an energy. `found`: the key of the energy, its part, then suite, device
+    and bearer that lack it; a mixture has neither device nor bearer.
     """
-    by_place = grouped(((part, device, bearer), suite) for part, suite, device, bearer in found)
+    by_place = grouped(((key, part, device, bearer), suite) for key, part, suite, device, bearer in found)
     by_suites = grouped(
-        ((part, suites, device), bearer) for (part, device, bearer), suites in by_place.items()
+        ((key, part, suites, device), bearer) for (key, part, device, bearer), suites in by_place.items()
     )
-    for (part, suites, device), bearers in by_suites.items():
+    for (key, part, suites, device), bearers in by_suites.items():
         place = f" on {device} over {some(bearers)}" if device else ""
-        yield f"energy of {some(suites)}{place} is not estimated: no figure for {part}"
+        yield f"{ENERGIES[key]} of {some(suites)}{place} is not estimated: no figure for {part}"
 
 
 def missing_percentiles(

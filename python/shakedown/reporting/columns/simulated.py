@@ -24,6 +24,7 @@ from shakedown.reporting.columns import (
 )
 from shakedown.reporting.columns.flat import energy_text, figure, flat, interval
 from shakedown.reporting.columns.notes import (
+    ENERGIES,
     assumptions,
     grouped,
     missing_percentiles,
@@ -498,9 +499,10 @@ def notes(rows: Sequence[Simulated], columns: Set[str]) -> Iterator[str]:
     yield from assumptions(plain)
     if columns & {"energy_mean_j", "wake_tail_j"} or any(row.energy_j.missing for row in rows):
         yield from no_energies(
-            (part, row.suite, row.device, row.bearer)
+            (key, part, row.suite, row.device, row.bearer)
             for row in rows
-            for part in (*row.energy_j.missing, *row.wake_tail_j.missing)
+            for key in ENERGIES
+            for part in getattr(row, key).missing
         )
         yield from energy_notes(zip(names, rows, strict=True), tail="wake_tail_j" in columns)
 
@@ -670,7 +672,7 @@ def mix_notes(row: SimulatedMix, columns: Set[str]) -> Iterator[str]:
     yield ", ".join(said)
     kinds = [{**builtins(one), "server_device": row.server_device} for one in row.kinds]
     yield from no_energies(
-        (part, row.mix, "", "") for part in (*row.energy_j.missing, *row.wake_tail_j.missing)
+        (key, part, row.mix, "", "") for key in ENERGIES for part in getattr(row, key).missing
     )
     yield from energy_notes([(row.mix, row)], tail=True)
     if row.unstable:

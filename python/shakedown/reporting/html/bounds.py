@@ -30,7 +30,13 @@ def lacking(rows: Sequence[Row]) -> str:
     based = bases((row["mix"] or row["label"], saved_fleet(row)) for row in rows)
     missing = dict.fromkeys(row["missing"] for row in rows if row["missing"])
     without = no_energies(
-        (row["energy_missing"], row["mix"] or row["label"], row["device"] or "", row["bearer"] or "")
+        (
+            "energy_j" if row["energy_mean_j"] is None else "wake_tail_j",
+            row["energy_missing"],
+            row["mix"] or row["label"],
+            row["device"] or "",
+            row["bearer"] or "",
+        )
         for row in rows
         if row["energy_missing"]
     )

@@ -121,7 +121,13 @@ def _energies(rows: Sequence[Row], width: int) -> Iterator[str]:
         yield from _by_place(title, known, energy_text, width)
     shown = list(dict.fromkeys((row["device"], row["bearer"]) for row in rows))[:MAX_PLACES]
     yield from no_energies(
-        (row["energy_missing"], row["label"], row["device"], row["bearer"])
+        (
+            "energy_j" if row["energy_j"] is None else "wake_tail_j",
+            row["energy_missing"],
+            row["label"],
+            row["device"],
+            row["bearer"],
+        )
         for row in rows
         if (row["energy_j"] is None or row["wake_tail_j"] is None)
         and row["energy_missing"]
