@@ -375,6 +375,10 @@ def test_the_interval_of_a_capacity_contains_the_uncertainty_of_the_connection(l
     assert slow["lower"] == 0.0 < slow["estimate"] < slow["upper"]
     assert at(0.9 * ends[1])["workers_needed"]["upper"] is None
     assert fast["lower"] == fast["estimate"] == 0.0 < fast["upper"]
+    needed = at(1.2 * ends[0])["workers_needed"]
+    assert needed["estimate"] is needed["upper"] is None
+    assert needed["lower"] == 1
+    assert at(0.9 * ends[0])["workers_needed"] is None
 
 
 OWN_DEVICE = """schema = 1

@@ -146,7 +146,7 @@ def test_tables_have_percentiles_energy_workers_and_missing_costs(results):
     for row in results.predictions.filter(pl.col("missing") == 0).to_dicts():
         column = [10.0, 1e6].index(row["rate_per_s"])
         told = needed[row["suite"]][column]
-        if told == "no number suffices":
+        if told.startswith("no number suffices"):
             same = results.predictions.filter(label=row["label"], rate_per_s=row["rate_per_s"])
             assert None in same["workers_needed"].to_list(), "a place in which no number is enough"
             continue

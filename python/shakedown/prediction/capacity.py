@@ -167,11 +167,14 @@ def capacity_row(
     if rate_per_s is not None:
         [(needed, fewer, more)] = workers_needed(one, within_s, percentile, [rate_per_s])
         found["asked_rate_per_s"] = rate_per_s
-        found["workers_needed"] = None if needed is None else _workers(needed, fewer, more, basis, missing)
+        none = needed is None and fewer is None
+        found["workers_needed"] = None if none else _workers(needed, fewer, more, basis, missing)
     return found
 
 
-def _workers(needed: int, fewer: int | None, more: int | None, basis: Basis, missing: Sequence[str]) -> Row:
+def _workers(
+    needed: int | None, fewer: int | None, more: int | None, basis: Basis, missing: Sequence[str]
+) -> Row:
     if missing:
         return lower_bound(fewer, basis, missing)
     return {"estimate": needed, "lower": fewer, "upper": more, "basis": basis, "missing": []}

@@ -258,8 +258,9 @@ class Calibration(Object, frozen=True, kw_only=True):
 class Capacity(Promise, frozen=True, kw_only=True):
     """One row of `capacity`.
 
-    `workers_needed` is the number of workers for the rate of `--rate`; null if no number up to 100,000 meets
-    the limit. `unloaded_s` is the mean or the percentile of `ready` without load; if it is above the limit,
+    `workers_needed` is the number of workers for the rate of `--rate`; its `estimate` and `upper` are null if
+    no number up to 100,000 meets the limit, and it is null if none does even at the low ends of the ranges.
+    `unloaded_s` is the mean or the percentile of `ready` without load; if it is above the limit,
     no rate meets the limit. It is null if more handshakes fail than the percentile permits. `ready_s` and
     `done_s` are the times at the found rate; null if there is none.
     `calibration` is the measured work of a running server, if it was used instead of the modelled work.

@@ -373,13 +373,18 @@ def many_workers(count: float) -> str:
 
 def _workers(row: Row) -> str:
     needed, few, many = (row.get(f"workers_needed{end}") for end in ("", "_low", "_high"))
+    if needed is None and row.get("workers_needed_missing"):
+        return _at_least(few)
     if needed is None:
-        return (
-            "no number suffices" if few is None and not row.get("workers_needed_missing") else _at_least(few)
-        )
+        return none_suffices(few)
     high = "?" if many is None else many_workers(many)
     ends = f" ({many_workers(few or needed)} – {high})" if few != many else ""
     return marked(many_workers(needed), row.get("workers_needed_basis")) + ends
+
+
+def none_suffices(few: float | None) -> str:
+    """If `few` workers suffice at the low end of the ranges, with this number."""
+    return "no number suffices" if few is None else f"no number suffices ({many_workers(few)} – ?)"
 
 
 def _at_least(few: float | None) -> str:

@@ -14,7 +14,7 @@ from shakedown.reporting.charts.map import time_map
 from shakedown.reporting.charts.queue import queue_curves, rates_drawn
 from shakedown.reporting.columns import MAX_ROWS, WIDE, Row
 from shakedown.reporting.columns.flat import marked_figure
-from shakedown.reporting.columns.modelled import PREDICTIONS, saved_prediction
+from shakedown.reporting.columns.modelled import PREDICTIONS, none_suffices, saved_prediction
 from shakedown.reporting.columns.notes import key_shares
 from shakedown.reporting.figures import (
     NOTHING,
@@ -238,7 +238,7 @@ def _workers(view: pl.DataFrame, rates: Sequence[float]) -> Table:
             row = found[suite, one]
             low, high = row["workers_needed_low"], row["workers_needed_high"]
             if row["workers_needed"] is None:
-                cells.append("no number suffices")
+                cells.append(none_suffices(low))
                 continue
             if (suite, one) in least:
                 cells.append(f"≥ {whole(low)}")
