@@ -17,6 +17,7 @@ import real
 from shakedown import native
 from shakedown.errors import ShakedownError
 from shakedown.native import load_generator
+from shakedown.native.scenario import Fleet
 from shakedown.prediction import connection_cost as measuring
 from shakedown.prediction import cpu_contention
 from shakedown.prediction.connection_cost import Plan as Serving
@@ -35,6 +36,8 @@ from shakedown.prediction.this_machine import profile_of
 from shakedown.prediction.trace import parse_trace
 from shakedown.profiles import load_device
 from shakedown.schema import builtins
+from shakedown.simulation.fleet import settle
+from shakedown.simulation.simulate import Job, run
 
 PRF = ("prf", "hkdf-sha256", "")
 NAMES = ("operation", "algorithm", "parameters")
@@ -142,6 +145,23 @@ def test_varying_connections_wait_longer_and_widen_percentiles(tmp_path):
     more_s = rate_per_s * 400e-6**2 / (2 * (1 - 0.8))
     assert apart["queue_s"]["estimate"] - alike["queue_s"]["estimate"] == pytest.approx(more_s, rel=0.02)
     assert apart["done_s"]["p99"] > alike["done_s"]["p99"]
+
+
+def test_varying_connections_widen_percentiles_without_load(tmp_path):
+    """In predict, and in simulate at a rate at which almost no client waits."""
+    suite = "tls1.3/x25519/p256/server"
+    measured = builtins(real.measurement(suite))
+    path = tmp_path / "varies.toml"
+    connection = {"server_us": 10_000.0, "client_us": 50.0, "sd_us": 5_000.0}
+    path.write_text(profile_of("it", [], [measured], connection), encoding="utf-8")
+    [row] = predict_rows([suite], server=ServerModel(path), bearer="loopback")
+    ready = row["ready_s"]
+    assert ready["p99"] - ready["mean"] > 2.0 * 5e-3
+    one = scenario(suite, "phone", str(path), "loopback")
+    fleet = settle(Fleet(arrivals="poisson:0.01/s", clients=2000, replications=1))
+    simulated = builtins(run(Job(one, None, fleet, 1, 1)))["ready_s"]
+    assert simulated["mean"] == pytest.approx(ready["mean"], rel=0.05)
+    assert simulated["p99"] == pytest.approx(ready["p99"], rel=0.15)
 
 
 def test_served_handshake_transfers_the_same_bytes_as_in_memory():

@@ -158,9 +158,7 @@ class Scenario:
 
     @property
     def service_sd_s(self) -> float:
-        server = self.served
-        apart_s = 0.0 if server.connection is None else server.connection_sd_s
-        return math.hypot(server.sd_s, apart_s)
+        return self.served.sd_with_connection_s
 
     def service(self, mean_s: float) -> Service:
         """The service time as a distribution, at a mean within its range."""
@@ -174,7 +172,8 @@ class Scenario:
                 ready, done = self.exchange.ready, self.exchange.done
             else:
                 ready = done = load_model(model).transmission(self).shifted(self.work_s)
-            spread = work_spread(self.work_s, *(one.sd_s for one in self.work))
+            deviations_s = (one.sd_with_connection_s for one in self.work)
+            spread = work_spread(self.work.with_connection.mean, *deviations_s)
             spread_done = done.plus(spread)
             self._unloaded[model] = (spread_done if ready is done else ready.plus(spread)), spread_done
         return self._unloaded[model]

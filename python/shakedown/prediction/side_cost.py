@@ -92,6 +92,11 @@ class SideCost:
         return 0.0 if self.connection is None else self.connection.mean
 
     @property
+    def sd_with_connection_s(self) -> float:
+        """Standard deviation of a single handshake with its TCP connection."""
+        return self.sd_s if self.connection is None else math.hypot(self.sd_s, self.connection_sd_s)
+
+    @property
     def basis(self) -> Basis:
         """The basis of the total: the weakest that matters, `unknown` if any cost is missing."""
         return basis_of([self])

@@ -81,7 +81,8 @@ def handshake_spec(
     sides: tuple[tuple[Side, SideCost], ...] = (("client", client), ("server", server))
     for side, cost in sides:
         before_s = cost.message_s.get(None, 0.0) + cost.connection_s
-        before_sd_s = cost.message_sd_s.get(None, 0.0)
+        connection_sd_s = 0.0 if cost.connection is None else cost.connection_sd_s
+        before_sd_s = math.hypot(cost.message_sd_s.get(None, 0.0), connection_sd_s)
         for message in trace.messages:
             mean_s = cost.message_s.get(message.index, 0.0) + before_s
             sd_s = math.hypot(cost.message_sd_s.get(message.index, 0.0), before_sd_s)
