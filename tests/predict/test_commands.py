@@ -465,6 +465,14 @@ def test_transmission_is_a_lower_bound_if_work_has_no_figure(capsys, monkeypatch
     assert (capsys.readouterr().out.splitlines()[2].strip() == "≥ 4.3 ms") == is_bound
 
 
+def test_titles_print_the_given_rate_and_limit_without_rounding(capsys, library_path):
+    words = ("tls1.2/psk", "--traces", str(library_path), "--bearer", "ethernet")
+    assert exit_status(["capacity", *words, "--within", "258.5ms", "--rate", "12345/s"]) == 0
+    assert "the mean within 258.5 ms, workers for 12,345/s" in capsys.readouterr().out
+    assert exit_status(["predict", *words, "--rate", "1234.5/s"]) == 0
+    assert "1,234.5 handshakes/s\n" in capsys.readouterr().out
+
+
 def test_many_workers_and_few_handshakes_give_no_queue_wait(capsys):
     (row,) = asked(capsys, "predict", "tls1.2/psk", "--rate", "300/s", "--server-workers", "5000")
     assert row["done_s"]["p99"] < 1.0

@@ -345,7 +345,8 @@ def test_small_values_are_not_shown_as_zero(said, shown):
      (time_range(2.18e-6, 23.1e-6), "2.18 µs – 23.1 µs"), (time_range(57e-3, 3.1, 2), "57 ms – 3.1 s"),
      (time_range(0.0, 1.3, 2), "0 – 1.3 s"), (energy_range(0.25, 1.2), "0.25 J – 1.2 J"),
      (energy_range(0.129, 0.696), "130 mJ – 700 mJ"), (as_given(2.0), "2 s"), (as_given(0.5), "500 ms"),
-     (as_given(1.5), "1.5 s"), (as_given(1200.0), "20 min")],
+     (as_given(1.5), "1.5 s"), (as_given(1200.0), "20 min"),
+     (as_given(0.2585), "258.5 ms"), (as_given(611.5), "611.5 s")],
 )  # fmt: skip
 def test_range_has_one_unit_and_given_times_keep_their_digits(said, shown):
     assert said == shown

@@ -23,6 +23,7 @@ LEGEND = {
 _MINUTE_S = 60.0
 _TIMES_S = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _ENERGIES_J = ((1.0, "J"), (1e-3, "mJ"), (1e-6, "µJ"))
+_GIVEN_DIGITS = 6
 MIN_IN_UNIT = 0.1
 """A figure below this share of a unit is printed in the next smaller unit."""
 _POWERS_W = ((1.0, "W"), (1e-3, "mW"), (1e-6, "µW"))
@@ -85,9 +86,16 @@ def time_with_margin(seconds: float, margin_s: float) -> str:
 
 
 def as_given(seconds: float) -> str:
-    """A time that was given, without zeros after it: `2 s`, `1.5 s`, `500 ms`."""
-    value, _, unit = time(seconds).partition(" ")
-    return f"{_trimmed(value)} {unit}"
+    """A time that was given, of up to six digits without zeros after them: `2 s`, `258.5 ms`, `20 min`."""
+    size, unit = _time_unit(seconds, _GIVEN_DIGITS)
+    if size == _MINUTE_S and seconds % size:
+        size, unit = _TIMES_S[0]
+    return f"{given(seconds / size)} {unit}"
+
+
+def given(value: float | None) -> str:
+    """A number that was given, of up to six digits without zeros after them: `12,345`, `0.5`."""
+    return NOTHING if value is None else _trimmed(number(value, _GIVEN_DIGITS))
 
 
 def trimmed(value: float) -> str:

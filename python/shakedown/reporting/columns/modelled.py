@@ -39,6 +39,7 @@ from shakedown.reporting.figures import (
     digits_of,
     energy,
     energy_range,
+    given,
     load,
     marked,
     rate,
@@ -318,7 +319,7 @@ def _prediction_title(rows: Sequence[Row]) -> str:
     how += ["inside EAP"] if first["carrier"] == "eap" else []
     remark = f" ({', '.join(how)})" if how else ""
     return f"modelled{remark}: {place_title(rows)}, " + (
-        f"{rough(first['rate_per_s'], 3)} handshakes/s" if len(rates) == 1 else f"{len(rates)} rates"
+        f"{given(first['rate_per_s'])} handshakes/s" if len(rates) == 1 else f"{len(rates)} rates"
     )
 
 
@@ -329,7 +330,7 @@ def _capacity_title(rows: Sequence[Row]) -> str:
     promise = "the mean" if percentile is None else f"{percentile:.12g} % of handshakes"
     return (
         f"{'simulated' if 'seed' in first else 'modelled'}: {promise} within {as_given(first['within_s'])}"
-        + (f", workers for {rough(needed)}/s" if needed is not None else "")
+        + (f", workers for {given(needed)}/s" if needed is not None else "")
         + f": {place_title(rows)}"
         + (f", {count(first['cells'], 'cell')}" if first.get("cells") else "")
         + (", from idle" if first.get("from_idle") else "")
