@@ -264,3 +264,55 @@ def test_rows_of_predict_and_simulate_state_energy_terms_in_the_same_form():
     [predicted] = shakedown.predict([PSK], bearer="lte")
     [replayed] = shakedown.simulate([PSK], shakedown.Fleet(arrivals="storm:5s", clients=20), bearer="lte")
     assert predicted.energy_terms == replayed.energy_terms != ()
+
+
+OWN = """schema = 2
+name = "own"
+title = "Own"
+date = "2026-01-01"
+setup_ms = 900
+[up]
+rate_bps = 1000000
+delay_ms = 50
+[down]
+rate_bps = 1000000
+delay_ms = 50
+[energy]
+send_w = 1.0
+receive_w = 0.8
+idle_w = 0.1
+setup_j = 0.3
+tail_w = 0.5
+tail_s = 2.0
+[source]
+rate = "a test"
+"""
+
+
+@pytest.mark.parametrize("tail_s", [2.0, 3.0])
+def test_energy_of_attempts_is_the_sum_of_the_radios_states(tmp_path, tail_s):
+    """Two pauses of 5 s, longer than the tail: a client sends a SYN and is reset, three times."""
+    path = tmp_path / "own.toml"
+    path.write_text(OWN.replace("tail_s = 2.0", f"tail_s = {tail_s}"))
+    fleet = Fleet(
+        arrivals="storm:1s",
+        clients=50,
+        replications=1,
+        from_idle=True,
+        admission="rate=0.001/s,burst=1,refuse=reset",
+        retries=2,
+        retry="base=5s,factor=1,jitter=none",
+    )
+    (found,) = shakedown.simulate(PSK, fleet, device="phone", bearer=str(path))
+    assert found.failed == {"refused": 49}
+    sent_s, received_s, round_trip_s = 60 * 8e-6, 40 * 8e-6, 0.1
+    attempt_s = 0.9 + sent_s + received_s + round_trip_s
+    radio = 3 * (sent_s * 1.0 + received_s * 0.8 + round_trip_s * 0.1)
+    tails_and_setups = 2 * (tail_s * 0.5 + 0.3)
+    idle_w = load_device("phone").power.idle_w
+    assert idle_w == 0.1
+    # Its wait for the first set-up is part of waking.
+    processor = (3 * attempt_s + 2 * 5.0 - 0.9) * idle_w
+    assert found.energy_j.p50 == pytest.approx(radio + tails_and_setups + processor, rel=5e-4)
+    waking = 0.3 + 0.9 * idle_w + tail_s * 0.5
+    assert found.wake_tail_j.estimate == pytest.approx(waking)

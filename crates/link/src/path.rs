@@ -29,18 +29,16 @@ pub(crate) struct Radio {
     setup: Ns,
     /// When set-up is complete; `None` while idle.
     ready_at: Option<Ns>,
-    /// Total time of all set-ups.
-    setting_up: Ns,
     /// Number of set-ups.
     setups: u32,
-    /// Total time connected until the radio was last released.
+    /// Total time connected until the radio was last released, without the tails after that.
     connected: Ns,
 }
 
 impl Radio {
     /// An idle radio whose set-up takes `setup` each time.
     pub(crate) fn new(setup: Ns) -> Self {
-        Self { setup, ready_at: None, setting_up: Ns::ZERO, setups: 0, connected: Ns::ZERO }
+        Self { setup, ready_at: None, setups: 0, connected: Ns::ZERO }
     }
 
     /// Makes the radio idle.
@@ -53,16 +51,15 @@ impl Radio {
     /// When a unit offered at `at` can be sent; sets up an idle radio.
     fn ready(&mut self, at: Ns) -> Ns {
         *self.ready_at.get_or_insert_with(|| {
-            self.setting_up += self.setup;
             self.setups += 1;
             at + self.setup
         })
     }
 
-    /// Time of all set-ups begun so far, and time connected (including sending and receiving) until `until`.
+    /// Time of the first set-up, and time connected (including sending and receiving) until `until`.
     fn times(&self, until: Ns) -> (Ns, Ns) {
         let open = self.ready_at.map_or(Ns::ZERO, |ready_at| until.since(ready_at));
-        (self.setting_up, self.connected + open)
+        (if self.setups == 0 { Ns::ZERO } else { self.setup }, self.connected + open)
     }
 }
 
@@ -71,10 +68,11 @@ impl Radio {
 pub struct RadioTimes {
     pub sending: Ns,
     pub receiving: Ns,
-    pub setting_up: Ns,
+    /// The first set-up.
+    pub first_setup: Ns,
     /// How often it was set up.
     pub setups: u32,
-    /// Set up, but neither sending nor receiving.
+    /// Set up, but neither sending nor receiving; without the tails that follow a release.
     pub waiting: Ns,
     pub sent_bytes: u64,
     pub received_bytes: u64,
@@ -132,7 +130,8 @@ impl<P: Payload> Path<P> {
         self.way(direction).sender_mut().spend(at, bytes);
     }
 
-    /// Makes the radio idle: the next unit sets it up again.
+    /// Ends the time connected at `at`. After its inactivity tail, which is not part of it, the radio is idle: the next
+    /// unit sets it up again.
     pub fn release(&mut self, at: Ns) {
         if let Some(radio) = self.shared.as_deref_mut().and_then(|shared| shared.radio.as_mut()) {
             radio.release(at);
@@ -219,11 +218,11 @@ impl<P: Payload> Path<P> {
         let (up, down) = (self.up.sender(), self.down.sender());
         let radio = self.shared.as_deref().and_then(|shared| shared.radio);
         // Without a radio that must be set up the client is always connected.
-        let (setting_up, connected) = radio.map_or((Ns::ZERO, until - from), |radio| radio.times(until));
+        let (first_setup, connected) = radio.map_or((Ns::ZERO, until - from), |radio| radio.times(until));
         RadioTimes {
             sending: up.busy(),
             receiving: down.busy(),
-            setting_up,
+            first_setup,
             setups: radio.map_or(0, |radio| radio.setups),
             waiting: connected.since(up.busy() + down.busy()),
             sent_bytes: up.sent_bytes(),

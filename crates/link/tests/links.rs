@@ -280,7 +280,7 @@ fn radio_setup_is_repeated_after_its_release() {
     let times = path.times(Ns::ZERO, Ns::from_ms(50_000));
     assert_eq!(times.sending, Ns::from_ms(150));
     assert_eq!(times.receiving, Ns::from_ms(50));
-    assert_eq!(times.setting_up, Ns::from_s(4));
+    assert_eq!((times.first_setup, times.setups), (Ns::from_s(2), 2));
     // Connected from 3 s to 20 s and from 26 s to the end.
     assert_eq!(times.waiting, Ns::from_ms(17_000 + 24_000 - 200));
     assert_eq!((times.sent_bytes, times.received_bytes), (180, 60));

@@ -32,9 +32,9 @@ impl ClientUse {
     pub fn energy_j(&self, radio: &EnergySpec) -> Option<f64> {
         let radio_j = self.radio.and_then(|times| radio_energy_j(radio, &times));
         let processor_j = self.active_w.map(|active_w| {
-            // Waiting while the radio is set up is counted as part of waking the radio.
-            let setting_up = self.radio.map_or(Ns::ZERO, |times| times.setting_up);
-            let waiting = self.elapsed.since(self.computing + setting_up);
+            // Waiting for the first set-up is counted as part of waking the radio.
+            let first_setup = self.radio.map_or(Ns::ZERO, |times| times.first_setup);
+            let waiting = self.elapsed.since(self.computing + first_setup);
             active_w * self.computing.as_secs_f64() + self.idle_w.unwrap_or(0.0) * waiting.as_secs_f64()
         });
         radio_j.or(processor_j)?;

@@ -445,8 +445,8 @@ impl<'a, 'b> Fleet<'a, 'b> {
             client.resumes_at = Some(now + pause);
             if let Some(at) = place(self.cell, client, slot) {
                 client.member.pause(now, pause, at, client.wire.path(), &mut self.cells);
-            } else if let Some(at) = self.class.bearer.energy.idle_at(now, pause) {
-                client.wire.path().release(at);
+            } else if self.class.bearer.energy.is_idle_in(pause) {
+                client.wire.path().release(now);
             }
             return;
         }

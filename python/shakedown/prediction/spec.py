@@ -245,7 +245,8 @@ def tcp_spec(bearer: Bearer) -> dict[str, Any]:
 
 def _radio(power: BearerEnergy, *, from_idle: bool) -> dict[str, float | None]:
     """The radio's power by state. The first set-up and the last tail are accounted separately
-    (`prediction.energy`). A radio that was idle at first becomes idle again in long pauses between attempts.
+    (`prediction.energy`). A radio that was idle at first becomes idle again in pauses between attempts that
+    are longer than its tail; the core does not count these tails as connected time.
     """
     found = structs.asdict(structs.replace(power, setup_j=0.0, tail_w=0.0, tail_s=0.0))
     del found["spread"]

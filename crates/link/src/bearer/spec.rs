@@ -64,7 +64,7 @@ pub struct EnergySpec {
     /// Power while the radio stays connected after the last byte, for `tail_s`.
     pub tail_w: Option<f64>,
     pub tail_s: Option<f64>,
-    /// Energy of each set-up after the first, with that of the tail before it.
+    /// Energy of each set-up after the first, with that of the whole tail before it.
     pub again_j: Option<f64>,
     /// Without a cell, the radio becomes idle in a pause between attempts that is longer than this; `None`: never.
     pub idle_after_s: Option<f64>,
@@ -234,10 +234,9 @@ impl EnergySpec {
         Ok(())
     }
 
-    /// When the radio of a client without a cell becomes idle in a pause between attempts that begins now.
-    pub fn idle_at(&self, now: Ns, pause: Ns) -> Option<Ns> {
-        let after = Ns::from_secs_f64(self.idle_after_s?);
-        (pause > after).then(|| now + after)
+    /// True if the radio of a client without a cell becomes idle in a pause of this length between attempts.
+    pub fn is_idle_in(&self, pause: Ns) -> bool {
+        self.idle_after_s.is_some_and(|after_s| pause > Ns::from_secs_f64(after_s))
     }
 }
 

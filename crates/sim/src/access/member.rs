@@ -127,7 +127,7 @@ impl Member {
     ) {
         if pause > at.of.idle_after && self.radio == Radio::Connected && self.queued == [0; 2] {
             self.radio = Radio::Idle;
-            path.release(now + at.of.idle_after);
+            path.release(now);
             cells.media[at.cell as usize].leave(at.of.entry);
         }
     }

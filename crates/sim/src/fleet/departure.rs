@@ -110,11 +110,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
             let energy = &self.setup.classes[usize::from(client.class)].energy;
             match (client.at(&self.setup.classes), &mut client.path) {
                 (Some(at), Some(path)) => client.member.pause(now, pause, at, path, &mut self.shared.cells),
-                (None, Some(path)) => {
-                    if let Some(at) = energy.idle_at(now, pause) {
-                        path.release(at);
-                    }
-                }
+                (None, Some(path)) if energy.is_idle_in(pause) => path.release(now),
                 _ => {}
             }
             return;

@@ -123,7 +123,7 @@ impl<'a> Replayer<'a> {
         if let Some(path) = &self.client.path {
             let times = path.times(Ns::ZERO, now.max(result.ready.unwrap_or(Ns::ZERO)));
             result.bytes = [times.sent_bytes, times.received_bytes];
-            result.setting_up = times.setting_up;
+            result.setting_up = times.first_setup;
             result.units = path.units();
         }
         Ok(result)
