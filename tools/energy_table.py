@@ -81,8 +81,7 @@ def table(found: Sequence[Line]) -> str:
     return (
         f"Energy and battery life have a lower and an upper end in {psk} of {len(found)} lines for PSK and "
         f"in {full} for P-256{unknown}. In {refused} lines no handshake completes: the bearer's packets are "
-        "too small for TCP, or arrive after TCP has given up (`lorawan-sf9`).\n\n"
-        + "\n".join([head, *(line for line, _ in found)])
+        "too small for TCP.\n\n" + "\n".join([head, *(line for line, _ in found)])
     )
 
 

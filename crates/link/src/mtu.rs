@@ -3,13 +3,14 @@
 use crate::{Drop, Fate, Fragment, Link, Ns, Payload, Unit};
 
 /// A link that carries units up to a length, and fragments longer ones as IPv4 does (RFC 791, section 3.2): each
-/// fragment repeats the 20-byte header and, except for the last, contains a multiple of 8 bytes. A unit arrives with
-/// its last fragment; if any fragment is lost, the unit never arrives.
+/// fragment repeats the network-layer header and, except for the last, contains a multiple of 8 bytes. A unit arrives
+/// with its last fragment; if any fragment is lost, the unit never arrives.
 #[derive(Clone, Debug)]
 pub struct Mtu<L, P = Vec<u8>> {
     /// The next link.
     pub inner: L,
     limit_bytes: u32,
+    header_bytes: u32,
     cut: u32,
     joining: Vec<Joining<P>>,
 }
@@ -22,17 +23,18 @@ struct Joining<P> {
     parts: Vec<Option<Option<P>>>,
 }
 
-const IP_HEADER_BYTES: u32 = 20;
-/// A header and the smallest content of a fragment.
-pub(crate) const MIN_BYTES: u32 = IP_HEADER_BYTES + 8;
+/// Each fragment except for the last contains a multiple of this.
+pub(crate) const FRAGMENT_BYTES: u32 = 8;
 
 /// Limit of units in reassembly; beyond it, the oldest is dropped, as by a receiver short of memory.
 const MAX_JOINING: usize = 16;
 
 impl<L, P> Mtu<L, P> {
-    /// Carries units up to `limit_bytes` (at least 28, so that a fragment has room).
-    pub fn new(limit_bytes: u32, inner: L) -> Self {
-        Self { inner, limit_bytes: limit_bytes.max(MIN_BYTES), cut: 0, joining: Vec::new() }
+    /// Carries units up to `limit_bytes`, of which `header_bytes` are the header that fragments repeat. The limit is
+    /// at least the header and 8 bytes, so that a fragment has room.
+    pub fn new(limit_bytes: u32, header_bytes: u32, inner: L) -> Self {
+        let limit_bytes = limit_bytes.max(header_bytes + FRAGMENT_BYTES);
+        Self { inner, limit_bytes, header_bytes, cut: 0, joining: Vec::new() }
     }
 
     /// Reads part of the state that the next unit needs; see [`Path::touch`](crate::Path::touch).
@@ -51,8 +53,8 @@ impl<L, P> Mtu<L, P> {
 impl<P: Payload, L: Link<P>> Mtu<L, P> {
     #[cold]
     fn offer_parts(&mut self, at: Ns, unit: Unit<P>) -> Fate {
-        let each = (self.limit_bytes - IP_HEADER_BYTES) / 8 * 8;
-        let content = unit.bytes.saturating_sub(IP_HEADER_BYTES);
+        let each = (self.limit_bytes - self.header_bytes) / FRAGMENT_BYTES * FRAGMENT_BYTES;
+        let content = unit.bytes.saturating_sub(self.header_bytes);
         let Ok(count) = u16::try_from(content.div_ceil(each)) else {
             return Fate::Dropped(Drop::TooLong);
         };
@@ -62,7 +64,7 @@ impl<P: Payload, L: Link<P>> Mtu<L, P> {
         for index in 0..count {
             let held = each.min(content - u32::from(index) * each);
             let part = Unit {
-                bytes: IP_HEADER_BYTES + held,
+                bytes: self.header_bytes + held,
                 fragment: Fragment { of: self.cut, index, count },
                 payload: payloads.as_mut().and_then(Iterator::next),
             };
@@ -84,15 +86,16 @@ impl<P: Payload, L: Link<P>> Mtu<L, P> {
                 self.joining.remove(0);
             }
             let parts = std::iter::repeat_with(|| None).take(count.into()).collect();
-            self.joining.push(Joining { of, bytes: IP_HEADER_BYTES, missing: count, parts });
+            self.joining.push(Joining { of, bytes: self.header_bytes, missing: count, parts });
             self.joining.len() - 1
         });
+        let header_bytes = self.header_bytes;
         let joining = &mut self.joining[place];
         let part = &mut joining.parts[usize::from(index)];
         if part.is_none() {
             *part = Some(unit.payload);
             joining.missing -= 1;
-            joining.bytes += unit.bytes - IP_HEADER_BYTES;
+            joining.bytes += unit.bytes - header_bytes;
         }
         if joining.missing > 0 {
             return None;

@@ -107,8 +107,8 @@ impl<P: Payload> Path<P> {
         }
     }
 
-    /// Offers a unit in one direction, like [`Link::offer`]. Sets up an idle radio first, and waits for a
-    /// half-duplex medium.
+    /// Offers a unit in one direction, like [`Link::offer`]. Sets up an idle radio first, and waits until a
+    /// half-duplex medium is free.
     #[inline(always)]
     pub fn offer(&mut self, direction: Direction, at: Ns, unit: Unit<P>) -> Fate {
         if self.shared.is_some() {
@@ -150,7 +150,10 @@ impl<P: Payload> Path<P> {
             Direction::Down => (&mut self.down, &self.up),
         };
         if shared.half_duplex {
-            earliest = earliest.max(other.sender().free_at());
+            match other.sender().transmissions() {
+                Some(transmissions) => way.sender_mut().avoid(at, transmissions),
+                None => earliest = earliest.max(other.sender().free_at()),
+            }
         }
         if earliest > at {
             way.sender_mut().hold_until(earliest);

@@ -61,6 +61,17 @@ pub struct Rate<L> {
     sent_bytes: u64,
     silence: Option<Silence>,
     queue: Option<Queue>,
+    interleaved: Option<Box<Interleaved>>,
+}
+
+/// Transmissions on a medium that each direction uses in the silences of the other: when each begins and ends.
+type Transmissions = VecDeque<(Ns, Ns)>;
+
+#[derive(Clone, Debug, Default)]
+struct Interleaved {
+    own: Transmissions,
+    /// Those of the other direction, in order.
+    other: Transmissions,
 }
 
 #[derive(Clone, Debug)]
@@ -94,6 +105,7 @@ impl<L> Rate<L> {
             sent_bytes: 0,
             silence: None,
             queue: None,
+            interleaved: None,
         }
     }
 
@@ -112,6 +124,10 @@ impl<L> Rate<L> {
             queue.bytes = 0;
             queue.departures.clear();
         }
+        if let Some(Interleaved { own, other }) = self.interleaved.as_deref_mut() {
+            own.clear();
+            other.clear();
+        }
     }
 
     /// Drops arriving units for which the queue has no room; `None`: there is always room.
@@ -126,6 +142,26 @@ impl<L> Rate<L> {
     pub fn silent(mut self, silence: Option<Silence>) -> Self {
         self.silence = silence;
         self
+    }
+
+    /// Also sends in the silences of the other direction, if their medium is half duplex.
+    #[must_use]
+    pub(crate) fn interleaved(mut self, interleaved: bool) -> Self {
+        self.interleaved = interleaved.then(Box::default);
+        self
+    }
+
+    /// Its transmissions that may not be over; `None` if the other direction does not use its silences.
+    pub(crate) fn transmissions(&self) -> Option<&Transmissions> {
+        self.interleaved.as_deref().map(|interleaved| &interleaved.own)
+    }
+
+    /// Units offered from `at` on are sent between these transmissions of the other direction.
+    pub(crate) fn avoid(&mut self, at: Ns, transmissions: &Transmissions) {
+        let Some(Interleaved { own, other }) = self.interleaved.as_deref_mut() else { return };
+        own.retain(|(_, ends)| *ends > at);
+        other.clear();
+        other.extend(transmissions.iter().filter(|(_, ends)| *ends > at));
     }
 
     /// End of sending of all accepted units, including the silence after the last.
@@ -163,8 +199,17 @@ impl<L> Rate<L> {
 
     /// Sends a unit from `start` on, with the silence after it; returns when it was sent.
     #[inline(always)]
-    fn serialise(&mut self, start: Ns, bytes: u32) -> Ns {
-        let sent_at = self.sent_at(start, bytes);
+    fn serialise(&mut self, mut start: Ns, bytes: u32) -> Ns {
+        let took = self.time_of(bytes);
+        if let Some(Interleaved { own, other }) = self.interleaved.as_deref_mut() {
+            for (begins, ends) in other {
+                if start + took > *begins {
+                    start = start.max(*ends);
+                }
+            }
+            own.push_back((start, start + took));
+        }
+        let sent_at = start + took;
         self.free_at = sent_at;
         self.busy += sent_at - start;
         self.sent_bytes += u64::from(bytes);
@@ -174,10 +219,10 @@ impl<L> Rate<L> {
         sent_at
     }
 
-    /// When a unit that may start at `start` will have been sent.
-    fn sent_at(&mut self, start: Ns, bytes: u32) -> Ns {
+    /// How long it takes to send a unit.
+    fn time_of(&mut self, bytes: u32) -> Ns {
         match &self.speed {
-            Speed::Unlimited => start,
+            Speed::Unlimited => Ns::ZERO,
             Speed::Constant(rate) => {
                 let rate = rate.millibits_per_s;
                 let took = if bytes < 2_000_000 {
@@ -190,7 +235,7 @@ impl<L> Rate<L> {
                     self.carried = (work % u128::from(rate)) as u64;
                     u64::try_from(work / u128::from(rate)).unwrap_or(u64::MAX)
                 };
-                start + Ns(took)
+                Ns(took)
             }
         }
     }

@@ -209,7 +209,7 @@ fn held_delay_is_the_same_during_its_interval() {
 #[test]
 fn fragments_add_headers_and_join_to_the_same_bytes() {
     let inner = Rate::new(rate(8000.0), Null::default());
-    let mut link = Mtu::new(1500, inner);
+    let mut link = Mtu::new(1500, 20, inner);
     let payload: Vec<u8> = (0..4000_u32).map(|number| number as u8).collect();
     // 4028 bytes with headers: 4008 of content in parts of 1480, 1480 and 1048 bytes.
     assert_eq!(link.offer(Ns::ZERO, Unit::new(4028, payload.clone())), Fate::Accepted);
@@ -223,7 +223,7 @@ fn fragments_add_headers_and_join_to_the_same_bytes() {
 
 #[test]
 fn a_unit_with_a_lost_fragment_never_arrives_and_the_next_does() {
-    let mut link = Mtu::new(1500, LosesSecond { offered: 0, inner: Null::default() });
+    let mut link = Mtu::new(1500, 20, LosesSecond { offered: 0, inner: Null::default() });
     assert_eq!(link.offer(Ns::ZERO, Unit::new(2000, vec![1; 1980])), Fate::Dropped(Drop::Lost));
     assert_eq!(link.offer(Ns::ZERO, Unit::new(2000, vec![2; 1980])), Fate::Accepted);
     assert_eq!(drain(&mut link), [(Ns::ZERO, Unit::new(2000, vec![2; 1980]))]);
@@ -236,7 +236,7 @@ fn duplicated_fragments_and_units_are_delivered() {
     assert_eq!(link.offer(Ns::ZERO, Unit::new(3, vec![1, 2, 3])), Fate::Duplicated);
     assert_eq!(drain(&mut link).len(), 2);
     let twice = Duplication::new(always, stream(Purpose::DUPLICATION_UP), Null::default());
-    let mut link = Mtu::new(1500, twice);
+    let mut link = Mtu::new(1500, 20, twice);
     assert_eq!(link.offer(Ns::ZERO, Unit::new(2000, vec![2; 1980])), Fate::Accepted);
     // The first fragment, its copy and the last fragment give one unit; the copy of the last never becomes a unit.
     assert_eq!(drain(&mut link).len(), 1);
@@ -263,6 +263,36 @@ fn half_duplex_medium_is_shared() {
     let times: Vec<u64> =
         std::iter::from_fn(|| path.take(Ns::MAX)).map(|(at, ..)| at.0 / 1_000_000).collect();
     assert_eq!(times, [50 + 391, 100 + 391, 150 + 391]);
+}
+
+/// 60 bytes take 50 ms, after which a direction with a duty cycle of 1 % is silent for 4.95 s.
+#[test]
+fn half_duplex_medium_is_free_during_silences() {
+    let mut path = path(&BearerSpec { half_duplex: true, duty_cycle_up: 0.01, pause_down_s: 2.0, ..spec() });
+    let mut arrives = |direction, at| {
+        assert_eq!(path.offer(direction, Ns::from_ms(at), sized(60)), Fate::Accepted);
+        // The arrival, without the delay.
+        let arrivals = std::iter::from_fn(|| path.take(Ns::MAX));
+        arrivals.map(|(at, ..)| at.0 / 1_000_000 - 391).last().expect("accepted")
+    };
+    assert_eq!(arrives(Direction::Up, 0), 50);
+    assert_eq!(arrives(Direction::Up, 0), 5050);
+    // Between the two, and then after the second, because there is no room before it.
+    assert_eq!(arrives(Direction::Down, 20), 100);
+    assert_eq!(arrives(Direction::Down, 4960), 5100);
+    // The client waits for its own silence, and not for the server's.
+    assert_eq!(arrives(Direction::Down, 9980), 10_030);
+    assert_eq!(arrives(Direction::Up, 9981), 10_080);
+}
+
+#[test]
+fn fragments_repeat_the_compressed_header_of_the_profile() {
+    let mut path = path(&BearerSpec { mtu_bytes: 51, ip_bytes: 1, udp_bytes: 1, ..spec() });
+    assert_eq!(path.offer(Direction::Down, Ns::ZERO, Unit::new(445, vec![0; 443])), Fate::Accepted);
+    let (_, _, unit) = path.take(Ns::MAX).expect("joined");
+    assert_eq!(unit, Unit::new(445, vec![0; 443]));
+    // 444 bytes after the header, 48 in a fragment: ten fragments.
+    assert_eq!(path.times(Ns::ZERO, Ns::from_s(9)).received_bytes, 444 + 10);
 }
 
 #[test]
@@ -315,7 +345,8 @@ fn impossible_bearers_are_refused_with_the_key() {
         refused(|spec| spec.setup = Some(DistributionSpec::Constant { s: f64::INFINITY }))
             .starts_with("setup")
     );
-    assert!(refused(|spec| spec.mtu_bytes = 20).starts_with("mtu_bytes is 20"));
+    assert!(refused(|spec| spec.mtu_bytes = 27).starts_with("mtu_bytes is 27; accepted: 28 or more"));
+    assert!(refused(|spec| (spec.mtu_bytes, spec.ip_bytes) = (8, 1)).contains("accepted: 9 or more"));
     assert!(refused(|spec| spec.loss_burst_packets = 0.5).starts_with("loss_burst_packets is 0.5"));
     assert!(serde_json::from_str::<BearerSpec>(r#"{"traversal_s": 0, "up": 1}"#).is_err());
 }

@@ -27,8 +27,8 @@ immediately.
 IP_BYTES = 20
 TCP_HEADERS_BYTES = IP_BYTES + 20 + 12
 """IP, TCP and its timestamps."""
-MIN_MTU_BYTES = IP_BYTES + 8
-"""The smallest packets into which IP fragments."""
+FRAGMENT_BYTES = 8
+"""The smallest content of a fragment, after its IP header."""
 
 _NEGLIGIBLE = 1e-9
 _ABOVE_ROUND_TRIP = 1.25
@@ -153,14 +153,18 @@ class UnfitBearerError(InputError):
 
 def _check_room(trace: Trace, bearer: Bearer) -> None:
     headers_bytes = bearer.ip_bytes + bearer.udp_bytes if trace.datagrams else TCP_HEADERS_BYTES
-    if bearer.mtu_bytes <= max(headers_bytes, MIN_MTU_BYTES - 1):
-        headers_bytes, transport = max(headers_bytes, IP_BYTES), "UDP" if trace.datagrams else "TCP"
-        other = "" if trace.datagrams else ", or a suite over UDP, such as wtls/…"
-        raise UnfitBearerError(
-            f"bearer {bearer.name!r} carries packets of {bearer.mtu_bytes} bytes, too small for the "
-            f"{headers_bytes} bytes of headers that {transport} needs there; accepted: a bearer with larger "
-            f"packets{other}"
-        )
+    transport = "UDP" if trace.datagrams else "TCP"
+    needed = f"the {headers_bytes} bytes of headers that {transport} needs there"
+    if bearer.mtu_bytes > headers_bytes:
+        fragment_bytes = bearer.ip_bytes + FRAGMENT_BYTES
+        if bearer.mtu_bytes >= fragment_bytes:
+            return
+        needed = f"the {fragment_bytes} bytes of the smallest fragment"
+    other = "" if trace.datagrams else ", or a suite over UDP, such as wtls/…"
+    raise UnfitBearerError(
+        f"bearer {bearer.name!r} carries packets of {bearer.mtu_bytes} bytes, too small for {needed}; "
+        f"accepted: a bearer with larger packets{other}"
+    )
 
 
 def hosts_timers(timers: Timers, messages: Iterable[Message], bearer: Bearer, work_s: float) -> Timers:

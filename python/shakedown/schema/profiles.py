@@ -402,10 +402,10 @@ class BearerProfile(Object, frozen=True, kw_only=True):
     """All figures of a bearer; `up` is from the client, `down` to the client.
 
     `setup`: wait of the first packet after silence, until the radio is ready; null is none, or unknown.
-    `delay_holds_s`: time for which a random delay remains constant in a direction. `half_duplex`: both
-    directions share the channel's time. `super_packets`: ``none``: TCP sends no super-packets; otherwise each
+    `delay_holds_s`: time for which a random delay remains constant in a direction. `half_duplex`: only one
+    direction sends at a time. `super_packets`: ``none``: TCP sends no super-packets; otherwise each
     is lost as a unit, and arrives ``cut`` into segments or ``whole``. `mtu_bytes`: largest network-layer
-    packet. `ip_bytes`, `udp_bytes`: compressed headers of a packet and of a datagram.
+    packet. `ip_bytes`, `udp_bytes`: compressed headers of a packet (and of each fragment) and of a datagram.
     `packet_overhead_bytes`: link bytes added to each packet, without those of `link_encryption`.
     `applicable_messages`: n of the thesis's equation 3.84 if the source defines it, else null (counted).
     `thesis`: inputs of the thesis's model, if they differ from the mean of the delay. `cell`: the resources

@@ -18,6 +18,7 @@ pub struct Bearer {
     up: Way,
     down: Way,
     mtu_bytes: u32,
+    ip_bytes: u32,
     link_bytes: u32,
     duplication: Probability,
     reordering: Probability,
@@ -44,13 +45,14 @@ impl TryFrom<&BearerSpec> for Bearer {
 
     fn try_from(spec: &BearerSpec) -> Result<Self, BearerError> {
         let mtu_bytes = spec.mtu_bytes;
-        if mtu_bytes < crate::mtu::MIN_BYTES {
-            return Err(BearerError::Mtu(mtu_bytes));
-        }
         for (key, value) in [("ip_bytes", spec.ip_bytes), ("udp_bytes", spec.udp_bytes)] {
             if value > 60 {
                 return Err(BearerError::Header { key, value });
             }
+        }
+        let least = spec.ip_bytes + crate::mtu::FRAGMENT_BYTES;
+        if mtu_bytes < least {
+            return Err(BearerError::Mtu { value: mtu_bytes, least });
         }
         if spec.packet_overhead_bytes > 65_535 {
             return Err(BearerError::Overhead(spec.packet_overhead_bytes));
@@ -61,6 +63,7 @@ impl TryFrom<&BearerSpec> for Bearer {
             up: spec.way(Direction::Up)?,
             down: spec.way(Direction::Down)?,
             mtu_bytes,
+            ip_bytes: spec.ip_bytes,
             link_bytes: spec.link_bytes(),
             duplication: probability("duplication", spec.duplication)?,
             reordering: probability("reordering", spec.reordering)?,
@@ -175,8 +178,9 @@ impl Bearer {
             Some(rate) => Rate::new(rate, loss).bounded(way.queue_bytes),
             None => Rate::unlimited(loss),
         };
-        let rate = rate.silent(way.silence);
+        let is_silent = self.up.silence.is_some() || self.down.silence.is_some();
+        let rate = rate.silent(way.silence).interleaved(self.half_duplex && is_silent);
         let encapsulation = Encapsulation::counted(self.link_bytes, rate);
-        Mtu::new(self.mtu_bytes, encapsulation)
+        Mtu::new(self.mtu_bytes, self.ip_bytes, encapsulation)
     }
 }

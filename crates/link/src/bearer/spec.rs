@@ -106,7 +106,7 @@ pub struct BearerSpec {
     /// Link encryption; its overhead is added to `packet_overhead_bytes`.
     #[serde(default)]
     pub link_encryption: LinkEncryption,
-    /// Network-layer header of a packet, as compressed.
+    /// Network-layer header of a packet and of each of its fragments, as compressed.
     #[serde(default = "ip_header")]
     pub ip_bytes: u32,
     /// Header of a datagram, as compressed.
@@ -198,8 +198,8 @@ pub enum BearerError {
     Time { key: &'static str, value: f64 },
     #[error("{key}: {error}")]
     Distribution { key: &'static str, error: DistributionError },
-    #[error("mtu_bytes is {0}; accepted: 28 or more, so that a fragment has room")]
-    Mtu(u32),
+    #[error("mtu_bytes is {value}; accepted: {least} or more (ip_bytes + 8), so that a fragment has room")]
+    Mtu { value: u32, least: u32 },
     #[error("packet_overhead_bytes is {0}; accepted: 0 to 65535")]
     Overhead(u32),
     #[error("{key} is {value}; accepted: 0 to 60")]
