@@ -1,6 +1,7 @@
 //! The outcome of a simulation. Outcomes of several replications can be merged without loss of precision.
 //! [`crate::report`] is the summary.
 
+use crate::access::Uncrossed;
 use crate::access::outcome::AccessOutcome;
 use crate::histogram::{Histogram, decimal};
 use crate::limiter::Admissions;
@@ -389,15 +390,18 @@ impl Outcome {
         }
     }
 
-    /// Adds packets that links did not deliver, in the order of [`Drop::ALL`], packets without access to
-    /// their cell or given up by it, and packets that servers ignored.
-    pub fn count_dropped(&mut self, links: [u64; 4], refused: u64, collided: u64, ignored: u64) {
-        let causes =
-            Drop::ALL.iter().map(|cause| cause.as_str()).chain(["no-access", "collided", "server-full"]);
-        for (cause, count) in causes.zip(links.into_iter().chain([refused, collided, ignored])) {
-            if count > 0 {
-                *self.traffic.dropped.entry(cause.into()).or_default() += count;
-            }
+    /// Adds packets that links did not deliver, in the order of [`Drop::ALL`], packets that did not cross their cell,
+    /// and packets that servers ignored.
+    pub fn count_dropped(&mut self, links: [u64; 4], cells: Uncrossed, ignored: u64) {
+        let links = Drop::ALL.iter().map(|cause| cause.as_str()).zip(links);
+        let others = [
+            ("no-access", cells.refused),
+            ("collided", cells.collided),
+            ("channel-busy", cells.channel_busy),
+            ("server-full", ignored),
+        ];
+        for (cause, count) in links.chain(others).filter(|(_, count)| *count > 0) {
+            *self.traffic.dropped.entry(cause.into()).or_default() += count;
         }
     }
 }

@@ -130,6 +130,19 @@ fn cell_utilisation_never_exceeds_one() {
     }
 }
 
+/// A frame that finds the channel busy too often is given up without being sent. Frames here are sent once, so each that
+/// collided is given up, too.
+#[test]
+fn frames_given_up_unsent_are_not_counted_as_collided() {
+    let outcome =
+        run(storm(Some(json!({"count": 1, "contention": {"kind": "aloha", "attempts": 1, "sense":
+        {"unit_s": 1e-3, "min_exponent": 3, "max_exponent": 5, "busy": 1, "turnaround_s": 1e-3}}}))));
+    let dropped = |cause| outcome.traffic.dropped.get(cause).copied().unwrap_or(0);
+    let collided = outcome.access.all.counts.collided;
+    assert!((1..=collided).contains(&dropped("collided")), "{} of {collided}", dropped("collided"));
+    assert!(dropped("channel-busy") > collided);
+}
+
 /// For each kind of cell, replications on several threads give the same bytes as on one thread.
 #[test]
 fn outcomes_do_not_depend_on_threads() {

@@ -7,7 +7,7 @@ use crate::error::VirtualError;
 use crate::wire::{Hosts, InFlight, Wire};
 use crate::workers::{Job, Workers};
 use shakedown_link::{Bearer, Ns, Stream};
-use shakedown_sim::access::{At, CellOf, Cells, Member};
+use shakedown_sim::access::{At, CellOf, Cells, Member, Uncrossed};
 use shakedown_sim::arrivals::Arrivals;
 use shakedown_sim::energy::{ClientUse, nanojoules};
 use shakedown_sim::outcome::{Cause, ClassOutcome, Mark, Outcome, Window};
@@ -62,9 +62,7 @@ pub(crate) struct Fleet<'a, 'b> {
     arrived: u64,
     attempts: u64,
     dropped: [u64; 4],
-    /// Packets that cells refused, and packets dropped after collisions.
-    refused: u64,
-    collided: u64,
+    uncrossed: Uncrossed,
     /// When clients arrived, and the worker time used until then.
     window: Window,
 }
@@ -126,8 +124,7 @@ impl<'a, 'b> Fleet<'a, 'b> {
             arrived: 0,
             attempts: 0,
             dropped: [0; 4],
-            refused: 0,
-            collided: 0,
+            uncrossed: Uncrossed::default(),
             window: Window::default(),
         };
         fleet.next_arrival = fleet.arrivals.next();
@@ -393,8 +390,7 @@ impl<'a, 'b> Fleet<'a, 'b> {
             let Some(at) = place(self.cell, client, target.slot) else { continue };
             let path = client.wire.path();
             let unsent = client.member.apply(now, at, decision, path, &mut self.cells);
-            self.refused += unsent.refused;
-            self.collided += unsent.collided;
+            self.uncrossed += unsent.uncrossed;
             if let Some(cause) = unsent.dropped {
                 self.dropped[cause as usize] += 1;
             }
@@ -600,7 +596,7 @@ impl<'a, 'b> Fleet<'a, 'b> {
         let end = self.mark(now);
         let outcome = &mut self.outcome;
         // A server's limits are not supported here.
-        outcome.count_dropped(self.dropped, self.refused, self.collided, 0);
+        outcome.count_dropped(self.dropped, self.uncrossed, 0);
         outcome.access = self.cells.end();
         outcome.peak_in_flight = self.load.peak;
         outcome.end(replication, self.scenario, self.window, end, &|end| {

@@ -104,8 +104,10 @@ class Interval(ClientInterval, frozen=True, kw_only=True):
 class Traffic(Object, frozen=True, kw_only=True):
     """Packets and bytes of all clients, including IP headers; retransmissions and dropped packets.
 
-    `dropped` counts packets by cause. ``server-full``: the server ignored the packet, because it had
-    reached its limit of connections or handshakes.
+    `dropped` counts packets by cause. ``no-access``: the cell refused the client. ``collided``: the packet
+    was given up after collisions; ``channel-busy``: without being sent, because the channel was busy.
+    ``server-full``: the server ignored the packet, because it had reached its limit of connections or
+    handshakes.
     """
 
     packets: Count

@@ -3,6 +3,7 @@
 use super::outcome::{AccessOutcome, AccessRecords};
 use super::{Answers, CellOf, ClientRef, Decision, Medium, MediumPlan, Packet};
 use shakedown_link::{Direction, Drop, Fate, Ns, Path, Payload, Unit};
+use std::ops::AddAssign;
 
 /// A client's connection to its cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,15 +23,30 @@ pub struct Member {
     queued: [u64; 2],
 }
 
-/// Packets that did not reach a client's path, and why.
+/// Numbers of packets that did not cross their cells, by cause.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Unsent {
-    /// Dropped by the path.
-    pub dropped: Option<Drop>,
+pub struct Uncrossed {
     /// Held for a client that the cell then refused.
     pub refused: u64,
     /// Given up after collisions.
     pub collided: u64,
+    /// Given up because the channel was busy.
+    pub channel_busy: u64,
+}
+
+impl AddAssign for Uncrossed {
+    fn add_assign(&mut self, other: Self) {
+        self.refused += other.refused;
+        self.collided += other.collided;
+        self.channel_busy += other.channel_busy;
+    }
+}
+
+/// Packets that did not reach a client's path, or that its path dropped.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unsent {
+    pub dropped: Option<Drop>,
+    pub uncrossed: Uncrossed,
 }
 
 fn way(direction: Direction) -> usize {
@@ -93,7 +109,7 @@ impl Member {
             }
             Decision::Refused(_) => {
                 *self = Self::default();
-                unsent.refused = medium.forget(at.number) as u64;
+                unsent.uncrossed.refused = medium.forget(at.number) as u64;
             }
             Decision::Sent { packet: Packet { direction, bytes, in_flight, .. }, from } => {
                 self.queued[way(direction)] -= u64::from(bytes);
@@ -106,9 +122,11 @@ impl Member {
             }
             Decision::Lost { packet: Packet { direction, bytes, .. }, from } => {
                 self.queued[way(direction)] -= u64::from(bytes);
-                unsent.collided = 1;
                 if let Some(from) = from {
+                    unsent.uncrossed.collided = 1;
                     path.spend(direction, from, bytes + at.of.link_bytes);
+                } else {
+                    unsent.uncrossed.channel_busy = 1;
                 }
             }
         }

@@ -24,7 +24,7 @@ pub mod spec;
 use aloha::Aloha;
 use circuits::Circuits;
 use csma::Csma;
-pub use member::{At, Cells, Member};
+pub use member::{At, Cells, Member, Uncrossed};
 use outcome::Tally;
 use random_access::RandomAccess;
 use schedule::Schedule;
@@ -73,7 +73,7 @@ pub enum Decision<P> {
     Sent { packet: Packet<P>, from: Ns },
     /// A packet was sent without success, and will be sent again.
     Spent { client: ClientRef, direction: Direction, bytes: u32, from: Ns },
-    /// A packet is given up. `from`: when it was last sent without success; `None`: it was not sent.
+    /// A packet is given up. `from`: when it was last sent without success; `None`: the channel was too often busy.
     Lost { packet: Packet<P>, from: Option<Ns> },
 }
 

@@ -89,8 +89,7 @@ impl Client<'_> {
         let Some(path) = &mut self.path else { return };
         let unsent = self.member.apply(now, at, decision, path, &mut shared.cells);
         self.arrives = [path.due(Direction::Up), path.due(Direction::Down)];
-        shared.traffic.refused += unsent.refused;
-        shared.traffic.collided += unsent.collided;
+        shared.traffic.uncrossed += unsent.uncrossed;
         if let Some(cause) = unsent.dropped {
             shared.traffic.dropped[cause as usize] += 1;
         }

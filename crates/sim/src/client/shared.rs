@@ -1,7 +1,7 @@
 //! Shared state of all clients, and reusable memory of former clients.
 
 use super::{InFlight, Transport};
-use crate::access::Cells;
+use crate::access::{Cells, Uncrossed};
 use crate::checked::Class;
 use crate::tcp::{Jiffies, Packet, Tcp, TcpConfig};
 use shakedown_link::{Bearer, Direction, Path};
@@ -13,9 +13,7 @@ pub(crate) struct Traffic {
     pub packets: u64,
     pub bytes: [u64; 2],
     pub dropped: [u64; 4],
-    /// Packets that a cell refused, and packets that it gave up after collisions.
-    pub refused: u64,
-    pub collided: u64,
+    pub uncrossed: Uncrossed,
     /// Packets that a server without room for another connection or handshake ignored.
     pub ignored: u64,
     pub resent: u64,

@@ -113,7 +113,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
             retransmissions: traffic.resent,
             ..TrafficOutcome::default()
         };
-        outcome.count_dropped(traffic.dropped, traffic.refused, traffic.collided, traffic.ignored);
+        outcome.count_dropped(traffic.dropped, traffic.uncrossed, traffic.ignored);
         outcome.access = self.shared.cells.end();
         outcome.events = self.events;
         outcome.peak_in_flight =
