@@ -247,7 +247,9 @@ class Replayed(Object, frozen=True, kw_only=True):
 
     `mean_ratio` is its mean divided by that of the endpoints; null if either has none. `distance` is the
     Kolmogorov–Smirnov distance between the distributions; times within 1 % count as equal. If both samples
-    had the same distribution, the distance would exceed `critical` with a probability of at most 1 %.
+    had the same distribution, the distance would exceed `critical` with a probability of at most 1 %. This
+    holds for independent times: `critical` is null if clients share cells, or if more than 5 % of the
+    replay's clients wait for the server longer than 1 % of the mean time until ready.
     """
 
     clients: Count
@@ -278,8 +280,8 @@ class Counted(Object, frozen=True, kw_only=True):
     time in which they worked: at a rate while counted clients arrived, in a storm until the end of the
     simulation (`virtual_s`). `offered` is the work of all clients per second, as a share of the workers'
     time; null without a steady rate. `precision` is null for an unstable load, for
-    storms, autoscaling and protocol engines. `recovery_s` is the time until the last client of a storm is
-    ready.
+    storms and autoscaling; with protocol engines it is that of a replay of the same length. `recovery_s` is
+    the time until the last client of a storm is ready.
     `missing` lists all work without a cost figure; counts, traffic and time series are computed without it.
     There are `servers` identical servers, each with `workers`; `balance` states how connections are
     distributed. With `autoscaling`, `servers` is the initial number, and `utilisation` is that of servers

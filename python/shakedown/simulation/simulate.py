@@ -151,11 +151,28 @@ def run(job: Job, endpoints: Stacks | None = None, progress: Progress | None = N
     # Messages without a flight are tickets.
     options = MeasureOptions(tickets=sum(one.flight is None for one in job.estimate.trace.messages) or None)
     found = virtual_time.with_endpoints(handshake, spec, options, progress)
-    return row(job, found["report"], found)
+    report = found["report"]
+    if job.settled.precision is not None:
+        report["precision"] = virtual_time.simulate(spec)["precision"]
+    return row(job, report, found)
 
 
-def compared(found: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of a row that compares engines with a replay."""
+NEGLIGIBLE_WAIT = 0.01
+"""Waits up to this share of the mean time until ready are within the tolerance of the comparison of times."""
+
+
+def are_independent(settled: Settled, report: Mapping[str, Any]) -> bool:
+    """Whether the times of different clients are independent: each has its own link, and 95 % of them hardly
+    wait for the server.
+    """
+    mean_s, wait_s = report["handshake_s"]["mean"], report["client_wait_s"]["p95"]
+    if settled.fleet.cells is not None or mean_s is None or wait_s is None:
+        return False
+    return bool(wait_s <= NEGLIGIBLE_WAIT * mean_s)
+
+
+def compared(found: Mapping[str, Any], settled: Settled) -> dict[str, Any]:
+    """The part of a row that compares engines with a replay. Critical distances require independence."""
     engines, replayed = found["report"]["handshake_s"], found["replayed"]["handshake_s"]
     known = engines["mean"] and replayed["mean"]
     return {
@@ -166,7 +183,7 @@ def compared(found: Mapping[str, Any]) -> dict[str, Any]:
             "ready_s": spread(replayed),
             "mean_ratio": replayed["mean"] / engines["mean"] if known else None,
             "distance": found["distance"],
-            "critical": found["critical"],
+            "critical": found["critical"] if are_independent(settled, found["replayed"]) else None,
         },
     }
 
@@ -185,7 +202,7 @@ def row(job: Job, report: Mapping[str, Any], engines: Mapping[str, Any] | None =
         **cost_basis(job.client, settled),
     }
     if engines is not None:
-        found["endpoints"] = compared(engines)
+        found["endpoints"] = compared(engines, settled)
     return convert(found, Simulated)
 
 

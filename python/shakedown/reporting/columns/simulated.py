@@ -486,7 +486,7 @@ def notes(rows: Sequence[Simulated], columns: Set[str]) -> Iterator[str]:
             yield f"{name}: failed: {failures(row.failed)}{_others(row)}{least_work_note(row.missing)}"
         yield from (f"{name}: {said}" for said in (*server_notes(row), *record_note(row)))
         if row.endpoints is not UNSET:
-            yield f"{name}: {_agreement(row.endpoints)}"
+            yield f"{name}: {_agreement(row.endpoints, in_cells=row.cells is not None)}"
         if row.modelled is not None and "modelled_ready_s" not in columns:
             yield f"{name}: by formula {_formula(row.modelled)}"
     yield from _retries(
@@ -582,18 +582,19 @@ def _preambles(row: Simulated | SimulatedMix) -> str:
     return f"{access.transmissions / access.admitted:.1f} preambles per successful access"
 
 
-def _agreement(engines: Endpoints) -> str:
+def _agreement(engines: Endpoints, *, in_cells: bool) -> str:
     both = engines.client_stack
     if engines.server_stack != both:
         both += f" and {engines.server_stack}"
     said, found = f"{both} in virtual time", engines.replayed
-    if found.mean_ratio is None or found.distance is None or found.critical is None:
+    if found.mean_ratio is None or found.distance is None:
         return f"{said}; no handshake was completed by both the stack and the replay"
+    said += f"; mean of the replay {100.0 * (found.mean_ratio - 1.0):+.2f} %; distributions"
+    if found.critical is None:
+        shared = "cells" if in_cells else "the server's queue"
+        return f"{said} not tested, because clients share {shared}: distance {found.distance:.3f}"
     agrees = "agree" if found.distance <= found.critical else "differ"
-    return (
-        f"{said}; mean of the replay {100.0 * (found.mean_ratio - 1.0):+.2f} %; distributions "
-        f"{agrees}: distance {found.distance:.3f}, critical value {found.critical:.3f} at 1 %"
-    )
+    return f"{said} {agrees}: distance {found.distance:.3f}, critical value {found.critical:.3f} at 1 %"
 
 
 def _formula(found: ClosedForm) -> str:
