@@ -50,5 +50,6 @@ def client():
 def quick(monkeypatch):
     """Limits that make searches for a capacity short."""
     found = {"MAX_EVENTS": 4_000_000, "MAX_EVENTS_TRIED": 2_000_000, "STEP": 1.2, "FIRST_RUN_CLIENTS": 4_000}
+    found["CONFIRMING_CLIENTS"] = (10_000, 20_000)
     for name, value in found.items():
         monkeypatch.setattr(f"shakedown.simulation.capacity.{name}", value)

@@ -80,6 +80,7 @@ def test_capacity_depends_on_the_number_of_cells(shakedown, quick):
     done = shakedown(*asked, "--cells", "2")
     assert "to server, 2 cells, seed 1" in done.stdout
     assert "2 cells cannot carry more than" in done.stdout
+    assert "30,000 further clients with other seeds at this rate overloaded no cell" in done.stdout
 
 
 def test_from_idle_adds_setup_time_to_the_capacity_result(shakedown, quick):
@@ -105,3 +106,19 @@ def test_invalid_cells_are_refused(shakedown, more, said):
     done = shakedown("capacity", PSK, "--within", "1s", *more)
     assert done.returncode == 2
     assert said in done.stderr
+
+
+def test_capacity_of_cells_is_confirmed_by_runs_with_other_seeds(shakedown, quick, monkeypatch):
+    """At 22 handshakes/s, retransmissions overload one cell of NB-IoT in one of a hundred runs of 400 s, for
+    good.
+    """
+    monkeypatch.setattr("shakedown.simulation.capacity.CONFIRMING_CLIENTS", (100_000, 50_000))
+    scenario = (PSK, "--device", "cortex-m4", "--bearer", "nb-iot", "--cells", "1")
+    limit = ("--within", "3s", "--percentile", "95", "--simulated")
+    (row,) = printed(shakedown("capacity", *scenario, *limit, "--json"))
+    assert row["confirmed_clients"] == 150_000
+    rate_per_s = row["rate_per_s"]["estimate"]
+    load = ("--arrivals", f"poisson:{rate_per_s:g}/s", "--clients", "100000", "--seed", "2", "--json")
+    (other,) = printed(shakedown("simulate", *scenario, *load))
+    assert other["ready_s"]["p95"] + other["ready_s"]["p95_margin"] < 3.0
+    assert other["precision"]["is_met"]

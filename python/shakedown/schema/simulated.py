@@ -417,6 +417,8 @@ class SimulatedCapacity(Promise, frozen=True, kw_only=True):
     `cells` is the number of cells that the clients share; null: each client has its own link.
     `cells_limit_per_s` is an upper bound of the cells' rate: without any contention, the resource
     `cells_limit_of` would be used up at this rate. `from_idle`: the radios are set up first.
+    `confirmed_clients` is the number of further clients, simulated at this rate with other seeds, that met
+    the limit without an overloaded cell; null without cells, and if no rate was found.
     """
 
     kind: Literal["simulated"]
@@ -428,6 +430,7 @@ class SimulatedCapacity(Promise, frozen=True, kw_only=True):
     done_s: Spread | None
     modelled_rate_per_s: Bounds | None
     clients: Count
+    confirmed_clients: Count | None = None
     precision: Precision | None = None
     records: Records | UnsetType = UNSET
     seed: Count

@@ -429,6 +429,7 @@ CAPACITIES = (
     label("cells_limit_of", "limit of the cells", rank=WIDE),
     *(_data(key, "1/s") for key in ("rate_high_per_s", "limit_low_per_s", "limit_high_per_s")),
     _data("cells_limit_per_s", "1/s"),
+    _data("confirmed_clients"),
     *(_data(key, "1") for key in ("workers_needed_low", "workers_needed_high")),
     *(_data(key) for key in ("unloaded_low_s", "unloaded_high_s", "done_mean_s", "done_p99_s")),
     label("server_software", "server software", rank=DATA),
@@ -504,6 +505,8 @@ def _capacity_notes(rows: Sequence[Row]) -> Iterator[str]:
                 f"{name}: {many} cannot carry more than {rough(most_per_s, 3)}/s, limited by "
                 f"{row['cells_limit_of']}"
             )
+        if further := row.get("confirmed_clients"):
+            yield f"{name}: {further:,} further clients with other seeds at this rate overloaded no cell"
         if "calibration" in row:
             yield from _calibrated(row["calibration"])
         if "records" in row:
