@@ -95,3 +95,18 @@ def test_unknown_work_makes_a_load_unstable_or_undecided(side):
         assert found.missing == (f"{side} sign hidden",)
         assert builtins(found)["utilisation"]["estimate"] is None
         assert all(("unstable" in text) == bool(unstable) for text in shown(found))
+
+
+def test_load_above_the_limit_of_handshakes_is_named_and_not_called_stable():
+    """Three handshakes of 73 ms at a time are 41 per second."""
+    one = scenario(SUITE, "phone", "server", "lte")
+    for rate_per_s, is_carried in ((50, False), (20, True)):
+        fleet = settle(Fleet(arrivals=f"poisson:{rate_per_s}/s", clients=4000, max_handshakes=3))
+        found = run(Job(one, None, fleet, 1, 1))
+        said = "the limit of handshakes permits 82% of the arriving clients: times grow with the number"
+        assert any(said in note for note in object_table([found]).notes(set())) is not is_carried
+        if is_carried:
+            assert (found.carried, found.unstable) == (None, False)
+        else:
+            assert found.carried == pytest.approx(41 / 50, abs=0.03)
+            assert found.unstable is None

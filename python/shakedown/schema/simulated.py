@@ -275,8 +275,11 @@ class Counted(Object, frozen=True, kw_only=True):
     failed attempts and pauses; `done_s` is the time until both sides have finished. `queue_wait_s` is a
     client's wait for workers in all flights together; `job_wait_s` is the wait of each flight.
     `unstable`: more work arrives than the workers can do, so times and failures grow with the number of
-    clients; null without a steady rate, and if this is not known because a cost is missing, or because
-    attempts that ended early or were repeated changed the work. `utilisation` is the share of the workers'
+    clients; null without a steady rate, and if this is not known because a cost is missing, because
+    attempts that ended early or were repeated changed the work, or because `max_handshakes` keeps clients
+    waiting. `carried` is the share of the arriving clients whose handshakes are completed in the same time,
+    if `max_handshakes` does not permit all; the times of the others grow with the number of clients. It is
+    null otherwise. `utilisation` is the share of the workers'
     time in which they worked: at a rate while counted clients arrived, in a storm until the end of the
     simulation (`virtual_s`). `offered` is the work of all clients per second, as a share of the workers'
     time; null without a steady rate. `precision` is null for an unstable load, for
@@ -309,6 +312,7 @@ class Counted(Object, frozen=True, kw_only=True):
     utilisation: Bounds
     offered: Bounds | None
     unstable: bool | None
+    carried: Share | None = None
     workers: Count
     discipline: Literal["fifo", "ps"]
     admission: Admission | None = None

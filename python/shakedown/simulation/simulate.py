@@ -27,7 +27,7 @@ from shakedown.schema.base import Basis, convert
 from shakedown.schema.simulated import ClosedForm, FailedSimulation, Simulated
 from shakedown.simulation.arrivals import FROM_FILE, Arrivals
 from shakedown.simulation.deployment import Site
-from shakedown.simulation.fleet import Settled, settle
+from shakedown.simulation.fleet import PRECISION, Settled, settle
 from shakedown.simulation.memory_limit import check_room
 from shakedown.simulation.pieces import Pool, Work, in_pieces
 from shakedown.simulation.records import Records
@@ -259,8 +259,27 @@ def is_unstable(settled: Settled, report: Mapping[str, Any], missing: Sequence[s
     unstable = bool(report["unstable"])
     if missing:
         return True if unstable and not may_change_load(settled, report) else None
+    if not unstable and settled.fleet.max_handshakes is not None:
+        # Clients that wait to be accepted cause no work yet.
+        precision = report["precision"]
+        if carried(settled, report, missing) is not None or not (precision and precision["is_settled"]):
+            return None
     saturated = report["utilisation"] >= SATURATED
     return unstable if unstable == saturated or not report["attempt_failures"] else None
+
+
+def carried(settled: Settled, report: Mapping[str, Any], missing: Sequence[str]) -> float | None:
+    """The share of the arriving clients whose handshakes the servers complete in the same time, if
+    `max_handshakes` does not permit all; else None. None also without a steady rate, and if anything else may
+    reduce the work done.
+    """
+    elsewhere = report["access"] is not None and report["access"]["saturated"]
+    if settled.fleet.max_handshakes is None or settled.autoscaling is not None or missing or elsewhere:
+        return None
+    if not report["offered"] or report["unstable"] or report["attempt_failures"]:
+        return None
+    done = float(report["utilisation"] / report["offered"])
+    return done if done < 1.0 - max(PRECISION, 3.0 / math.sqrt(report["clients"])) else None
 
 
 def figures(
@@ -308,6 +327,7 @@ def figures(
         "utilisation": load(report["utilisation"]),
         "offered": None if report["offered"] is None else simulated(report["offered"], basis, everything),
         "unstable": is_unstable(settled, report, everything),
+        "carried": carried(settled, report, everything),
         "workers": workers,
         "servers": fleet.servers,
         "balance": fleet.balance,

@@ -316,8 +316,8 @@ def rows(scenario: Scenario, found: Found) -> Iterator[Row]:
     if one.precision is not None:
         yield {**figure("simulated.precision", one.precision.reached), "text": one.precision.widest}
         if not one.precision.is_met:
-            yield fact("simulated.imprecise", imprecise(one.precision, one.access))
-    if cells := saturation(one.access):
+            yield fact("simulated.imprecise", imprecise(one.precision, saturation(one)))
+    if cells := saturation(one):
         yield fact("simulated.saturated", cells)
     yield from _bounds("simulated.recovery", one.recovery_s)
     yield figure("simulated.in-flight", one.peak_in_flight)
@@ -424,8 +424,8 @@ def notes(found: Found) -> list[str]:
         if one.precision.reached is None:
             # This note applies to all fleets of the load, and is printed once.
             return [f"{one.arrivals}: figures {imprecise(one.precision)}"]
-        return [f"{_place(one)}: {one.arrivals}: {imprecise(one.precision, one.access)}"]
-    if cells := saturation(one.access):
+        return [f"{_place(one)}: {one.arrivals}: {imprecise(one.precision, saturation(one))}"]
+    if cells := saturation(one):
         return [f"{_place(one)}: {one.arrivals}: {cells}"]
     if not one.unstable:
         return []

@@ -49,7 +49,6 @@ from shakedown.reporting.figures import (
 )
 from shakedown.schema.base import builtins
 from shakedown.schema.simulated import (
-    Access,
     ClosedForm,
     Endpoints,
     Precision,
@@ -99,37 +98,40 @@ def _mean(row: Row) -> str:
     return time_at_least(row, "ready", "ready_mean_s", show=show)
 
 
-def saturation(access: Access | None) -> str:
-    """Which cells are saturated, and the consequence; empty if none are."""
-    found = ", ".join(
+def saturation(row: Simulated | SimulatedMix) -> str:
+    """Saturated cells, or the saturated limit of handshakes, and the consequence; empty without either."""
+    found = [
         f"cells of {one.medium} saturated ({share(one.offered)} of their {WAYS[one.ways]} time needed)"
-        for one in (access.saturated if access is not None else ())
-    )
-    return f"{found}: times grow with the number of clients" if found else ""
+        for one in (row.access.saturated if row.access is not None else ())
+    ]
+    if row.carried is not None:
+        found.append(f"the limit of handshakes permits {share(row.carried)} of the arriving clients")
+    return f"{', '.join(found)}: times grow with the number of clients" if found else ""
 
 
-def imprecise(found: Precision, access: Access | None = None) -> str:
-    """Why a row is marked: the reached precision, and what else makes its figures uncertain."""
+def imprecise(found: Precision, saturated: str = "") -> str:
+    """Why a row is marked: the reached precision, and what else makes its figures uncertain; `saturated`: the text of
+    `saturation`.
+    """
     if found.reached is None:
-        return "from one replication; precision unknown"
+        return "; ".join(filter(None, ("from one replication; precision unknown", saturated)))
+    if saturated and found.reached <= found.asked:
+        return saturated
     digits = fine = 0 if found.asked >= 0.01 else 1
     # A missed target and what was reached differ as printed.
     while found.reached > found.asked and fine < 4 and round(found.reached, fine + 2) <= found.asked:
         fine += 1
+    why = saturated
+    if not why and not found.is_settled:
+        why = "the run is short compared with the correlation time of the queues, so intervals may be too narrow"
+    elif not why and not found.is_long_enough and found.reached <= found.asked:
+        why = "the run is short for this precision, so its intervals may be narrow by chance"
     wide = f"{found.widest} ± {share(found.reached, fine)}, target ± {share(found.asked, digits)}"
-    if not found.is_settled:
-        cells = saturation(access)
-        if cells and found.reached <= found.asked:
-            return cells
-        short = "the run is short compared with the correlation time of the queues"
-        return f"{wide}; {cells or f'{short}, so intervals may be too narrow'}"
-    if found.is_long_enough or found.reached > found.asked:
-        return wide
-    return f"{wide}; the run is short for this precision, so its intervals may be narrow by chance"
+    return "; ".join(filter(None, (wide, why)))
 
 
 def steady_notes(rows: Iterable[tuple[str, str | None, str | None]]) -> Iterator[str]:
-    """A line for the fleets that are less precise than the target, and for those whose cells are saturated:
+    """A line for the fleets that are less precise than the target, and for those that are saturated:
     the names of fleets, with the texts of `imprecise` and `saturation`.
     """
     found = grouped(
@@ -140,8 +142,9 @@ def steady_notes(rows: Iterable[tuple[str, str | None, str | None]]) -> Iterator
 
 def _steady(name: str, row: Simulated | SimulatedMix) -> tuple[str, str, str]:
     found = row.precision
-    less = "" if found is None or found.is_met else imprecise(found, row.access)
-    return name, less, saturation(row.access)
+    saturated = saturation(row)
+    less = "" if found is None or found.is_met else imprecise(found, saturated)
+    return name, less, saturated
 
 
 def utilisation(row: Row) -> str:
