@@ -338,3 +338,15 @@ def test_ctrl_c_keeps_the_finished_fleets(tmp_path):
     assert 1 <= found.fleets.height < len(suites)
     assert found.fleets["suite"][0] == SUITE
     assert found.fleets["records_utilisation"][0] > 0.0
+
+
+def test_data_due_after_the_last_handshake_is_counted(shakedown):
+    """The clients of a storm of 1 s send four times, every 5 s; those at a rate send as before."""
+    sends = ("--clients", "200", "--records", "rate=100B/s,for=20s,size=500B")
+    storm = ("simulate", SUITE, "--arrivals", "storm:1s", *sends)
+    (row,) = printed(shakedown(*storm, "--json"))
+    assert row["records"]["wait_s"]["n"] == 0
+    assert row["records"]["not_simulated"] == 4 * row["completed"] == 800
+    assert "the run ends with the last handshake, before they send 800 times more" in shakedown(*storm).stdout
+    steady = shakedown("simulate", SUITE, "--arrivals", "poisson:20/s", *sends, "--json")
+    assert printed(steady)[0]["records"]["not_simulated"] is None

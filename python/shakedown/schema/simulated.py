@@ -162,7 +162,8 @@ class Records(Object, frozen=True, kw_only=True):
     and receiving. `extrapolated` lists the parts that are not the device's own figures. `utilisation` is
     the servers' utilisation by this work. `wait_s` is the wait of one record for a worker. `peak_open` is
     the largest number of connections that were open after their handshakes. Records use only the server's
-    time: no link and no cell.
+    time: no link and no cell. A run ends with its last handshake: `not_simulated` is the number of records of
+    a storm, a file or a log that are due later; null at a rate.
     """
 
     bytes_per_s: Number
@@ -174,6 +175,7 @@ class Records(Object, frozen=True, kw_only=True):
     utilisation: Bounds
     wait_s: Spread
     peak_open: Count
+    not_simulated: Count | None = None
 
 
 class CellInterval(Object, frozen=True, kw_only=True):

@@ -369,6 +369,7 @@ def figures(
             ),
             "wait_s": spread(sent["wait_s"], everything, bounded=bounded_waits, basis=basis),
             "peak_open": sent["peak_open"],
+            "not_simulated": _due_later(settled, report),
         }
     if report["series_s"] > 0.0:
         found["series_s"] = report["series_s"]
@@ -402,6 +403,15 @@ def _sent(one: Records, clients: Sequence[Client], settled: Settled) -> dict[str
         "work_s": bounds(work, basis, unknown),
         "extrapolated": [row for cost in parts for row in cost.figures],
     }
+
+
+def _due_later(settled: Settled, report: Mapping[str, Any]) -> int | None:
+    """How often clients of a storm or of a file would send after the last handshake, where the run ends. None
+    at a rate.
+    """
+    if settled.records is None or settled.arrivals.steady or settled.arrivals.kind == "curve":
+        return None
+    return max(0, int(report["completed"]) * settled.records.count - int(report["records"]["wait_s"]["n"]))
 
 
 def _access(found: Mapping[str, Any] | None) -> dict[str, Any] | None:

@@ -467,11 +467,15 @@ def sent(found: Records, utilisation: float, remark: str = "") -> str:
         work = f"{marked(figure(plain, 'work_s'), found.work_s.basis)} ({work})"
     of_it = found.utilisation.estimate
     part = "an unknown part" if of_it is None else share(of_it / utilisation if utilisation else 0.0)
+    later = ""
+    if found.not_simulated:
+        times = count(found.not_simulated, "time")
+        later = f"; the run ends with the last handshake, before they send {times} more"
     return (
         f"after its handshake each client sends {found.size_bytes:,} bytes every {time(found.interval_s)}, "
         f"{count(found.count, 'time')}; the server works {work} on each, "
         f"{part} of its utilisation"
-        f"{remark}; at most {found.peak_open:,} connections were open"
+        f"{remark}; at most {found.peak_open:,} connections were open{later}"
     )
 
 
