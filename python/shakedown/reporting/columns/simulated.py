@@ -652,6 +652,8 @@ def _all(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def saved_mix(row: Mapping[str, Any], kinds: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    # The precision is that of the whole mixture, including the figures of each kind.
+    kinds = [{**one, "imprecise": row["imprecise"]} for one in kinds]
     found = [{**saved_fleet(one), "resumption": one["resumption"] or None} for one in kinds]
     return [{**one, "mix": row["mix"]} for one in (*found, _all(saved_fleet(row)))]
 

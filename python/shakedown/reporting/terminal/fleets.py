@@ -93,6 +93,7 @@ def mixture_tables(results: Results, width: int) -> Iterator[str]:
         title = f"simulated: {mixture_title(row)}"
         kinds = mixture_rows(results, row)
         yield from _table(CLIENTS, kinds, title, width)
+        yield from steady_notes([(row["mix"], row["imprecise"], row["saturated"])])
         yield from key_shares(kinds)
     if len(rows) > MAX_TABLES:
         yield f"{len(rows) - MAX_TABLES:,} more mixtures are in the report and the table"
