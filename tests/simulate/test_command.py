@@ -106,6 +106,16 @@ def test_clients_that_time_out_retry_and_increase_the_load(shakedown):
     assert hasty["failed"] == {"timeout": 4000 - hasty["completed"]} != {"timeout": 0}
 
 
+def test_storm_with_failed_clients_has_no_recovery_time(shakedown):
+    storm = ("simulate", SUITE, "--arrivals", "storm:0.1s", "--clients", "400", "--json")
+    for timeout, some in (("10s", True), ("0.16s", True), ("0.01s", False)):
+        (row,) = printed(shakedown(*storm, "--timeout", timeout))
+        assert (row["last_ready_s"]["estimate"] is not None) == bool(row["completed"]) == some
+        recovered = None if row["failed"] else row["last_ready_s"]["estimate"]
+        assert row["recovery_s"]["estimate"] == recovered
+        assert bool(row["failed"]) == (timeout != "10s")
+
+
 def test_suites_with_equal_retry_options_share_a_note(shakedown):
     suites = ("tls1.2/psk", SUITE)
     storm = ("--arrivals", "storm:0.1s", "--clients", "4000", "--timeout", "0.3s", "--retries", "2")

@@ -53,8 +53,10 @@ def fleets(table: pl.DataFrame) -> pl.DataFrame:
     `handshake_mean_s` … `handshake_max_s`, `wait_mean_s`, `wait_margin_s`, `wait_missing`, `energy_mean_j`,
     `energy_basis`, `energy_missing`, `wake_tail_j`, `wake_tail_low_j`, `wake_tail_high_j`, `wake_tail_basis`,
     `basis` (of the times), `missing` (why they are lower bounds), `unstable` (1, 0, or null if unknown),
-    `utilisation`, `records_utilisation` (the part of it for records), `offered`, `recovery_s` (these are null
-    if work has no cost figure; `utilisation_low` and similar columns are lower bounds), `in_flight`, the
+    `utilisation`, `records_utilisation` (the part of it for records), `offered`, `recovery_s` (also null if
+    clients failed), `last_ready_s` (of the clients that did not fail; null in results of earlier versions;
+    these are null if work has no cost figure; `utilisation_low` and similar columns are lower bounds),
+    `in_flight`, the
     three `modelled_…_s`, `width_s` of the time series,
     `without_cost`;
     `endpoints`: the stacks whose engines ran; `mix`: the mixture of clients, null for clients of one kind;
@@ -62,8 +64,9 @@ def fleets(table: pl.DataFrame) -> pl.DataFrame:
     """
     rows = table.filter((pl.col("kind") == "simulated") & pl.col("item").is_null())
     names: Names = {
-        **columns("simulated", ("modelled.handshake", "modelled.wait", "modelled.flights-wait", "recovery")),
-        **columns("simulated", ("recovery", "utilisation", "records.utilisation", "offered"), ("low",)),
+        **columns("simulated", ("modelled.handshake", "modelled.wait", "modelled.flights-wait")),
+        **columns("simulated", ("recovery", "last-ready"), (None, "low")),
+        **columns("simulated", ("utilisation", "records.utilisation", "offered"), ("low",)),
         **columns("simulated", ("in-flight", "unstable")),
         **columns("simulated", ("wake-tail", "unused-key-share"), (None, "low", "high")),
         **columns("series", ("width",)),

@@ -286,7 +286,8 @@ class Counted(Object, frozen=True, kw_only=True):
     simulation (`virtual_s`). `offered` is the work of all clients per second, as a share of the workers'
     time; null without a steady rate. `precision` is null for an unstable load, for
     storms and autoscaling; with protocol engines it is that of a replay of the same length. `recovery_s` is
-    the time until the last client of a storm is ready.
+    the time until the last client of a storm is ready; null if clients failed. `last_ready_s` is the same for
+    the clients that did not fail; null if all did.
     `missing` lists all work without a cost figure; counts, traffic and time series are computed without it.
     There are `servers` identical servers, each with `workers`; `balance` states how connections are
     distributed. With `autoscaling`, `servers` is the initial number, and `utilisation` is that of servers
@@ -326,6 +327,7 @@ class Counted(Object, frozen=True, kw_only=True):
     missing: tuple[str, ...]
     virtual_s: Number
     recovery_s: Bounds
+    last_ready_s: Bounds
     peak_in_flight: Count
     traffic: Traffic
     from_idle: bool

@@ -302,6 +302,7 @@ def figures(
     bounded_load = bounded_times and not depends_on_length
     basis = known_basis([*(side for one in clients for side in one.sides()), *records])
     energy, energy_basis, bounded, wake_tail = _energies(clients, settled)
+    last_s = report["last_ready_s"] if bounded_times and report["completed"] else None
 
     def times(name: str, *, bounded: bool = bounded_times) -> dict[str, Any]:
         return spread(report[name], everything, bounded=bounded, basis=basis)
@@ -341,7 +342,8 @@ def figures(
         ),
         "missing": everything,
         "virtual_s": report["virtual_s"],
-        "recovery_s": simulated(report["last_ready_s"] if bounded_times else None, basis, everything),
+        "recovery_s": simulated(None if any(report["failed"].values()) else last_s, basis, everything),
+        "last_ready_s": simulated(last_s, basis, everything),
         "peak_in_flight": report["peak_in_flight"],
         "traffic": report["traffic"],
         "from_idle": fleet.from_idle,

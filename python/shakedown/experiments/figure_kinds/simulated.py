@@ -320,6 +320,7 @@ def rows(scenario: Scenario, found: Found) -> Iterator[Row]:
     if cells := saturation(one):
         yield fact("simulated.saturated", cells)
     yield from _bounds("simulated.recovery", one.recovery_s)
+    yield from _bounds("simulated.last-ready", one.last_ready_s)
     yield figure("simulated.in-flight", one.peak_in_flight)
     yield figure("simulated.retransmissions", one.traffic.retransmissions)
     yield figure("simulated.seed", one.seed)

@@ -551,13 +551,13 @@ def _retry_options(row: Simulated | SimulatedMix) -> str:
 
 def _others(row: Simulated | SimulatedMix) -> str:
     """The outcome of clients of a storm that did not fail."""
-    last = flat(builtins(row)).get("recovery_s")
-    if is_continuous(row.rate_per_s, row.arrivals) or last is None:
+    last = row.last_ready_s
+    if is_continuous(row.rate_per_s, row.arrivals) or last.missing:
         return ""
-    if not row.completed:
+    if last.estimate is None:
         return "; no client was ready"
     done = f"{row.completed:,} ({share(row.completed / row.clients, 1)})"
-    return f"; the other {done} were ready after {time(last)}"
+    return f"; the other {done} were ready after {time(last.estimate)}"
 
 
 def failures(causes: Mapping[str, int]) -> str:

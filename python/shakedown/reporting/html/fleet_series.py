@@ -114,7 +114,8 @@ def kind_points(results: Results, row: Row, kinds: Sequence[Row]) -> list[tuple[
 
 def last_s(row: Row) -> float:
     """When the last client was ready, as far as it is known."""
-    return float(row["recovery_s"] or row["recovery_low_s"] or 0.0)
+    names = ("last_ready_s", "last_ready_low_s", "recovery_s", "recovery_low_s")
+    return float(next((row[name] for name in names if row[name]), 0.0))
 
 
 def points(results: Results, row: Row) -> list[dict[str, Any]]:
