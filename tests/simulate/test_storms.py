@@ -199,16 +199,15 @@ def test_map_has_the_recovery_time_of_each_storm(swept, tmp_path):
     (section,) = (one for one in sections(results) if one.anchor == "storms")
     drawn = {block.figure.name: block.figure for block in section.blocks if block.figure is not None}
     storms_ = [row for row in results.fleets.to_dicts() if row["width_s"] is not None]
-    told = {
-        (one["label"], one["bearer"], one["device"]): one["ready_mean_s"] for one in drawn["recovery-1"].data
+    saved = {
+        (one["clients"], one["cells"], one["retry"]): one["recovery_s"] for one in drawn["recovery-1"].data
     }
-    assert told == {
-        (f"{row['clients']:.0f} clients", "1 cell" if row["cells"] == 1 else "2 cells", row["retry"]): (
-            None if row["failed"] else row["recovery_s"]
-        )
+    assert saved == {
+        (row["clients"], row["cells"], row["retry"]): None if row["failed"] else row["recovery_s"]
         for row in storms_
     }
-    assert len(told) == 8
+    assert {one["suite"] for one in drawn["recovery-1"].data} == {row["label"] for row in storms_}
+    assert len(saved) == 8
     definition = drawn["recovery-1"].define(900)
     assert len(definition["layer"][0]["data"]["values"]) == 8
     # Not all storms of a large map have pictures of their own.

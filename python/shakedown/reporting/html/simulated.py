@@ -121,7 +121,7 @@ def _recovery_maps(rows: Sequence[Row]) -> Iterator[Figure]:
                 "label": count(int(row["clients"]), "client"),
                 "device": fitted(", ".join(row[name] or f"no {name}" for name in differs), room_px, 7.0),
                 "bearer": count(int(row["cells"]), "cell") if row["cells"] else "own links",
-                "ready_mean_s": None if row["failed"] else row["recovery_s"] or row["recovery_low_s"],
+                "ready_mean_s": _recovery_s(row),
                 "basis": "unknown" if row["missing"] else None,
                 "lacking": f"{_share_failed(row)} fail",
                 "missing": row["missing"],
@@ -137,9 +137,28 @@ def _recovery_maps(rows: Sequence[Row]) -> Iterator[Figure]:
             kind="simulated",
             alternative="A map for each suite and backoff: recovery time by clients and cells",
             define=partial(time_map, shown[:MAX_MAP], steps_s=RECOVERY_STEPS_S, word="recovery"),
-            data=[{**one, "kind": "simulated"} for one in shown],
+            data=[_recovery_row(row, differs) for row in found],
             caption="If clients give up, their share is shown instead." + lacking(found),
         )
+
+
+def _recovery_s(row: Row) -> float | None:
+    """The recovery time or its lower bound; None if clients failed."""
+    return None if row["failed"] else row["recovery_s"] or row["recovery_low_s"]
+
+
+def _recovery_row(row: Row, differs: Sequence[str]) -> dict[str, Any]:
+    """A storm of a map of recovery times, with the properties in which the map's storms differ."""
+    return {
+        "suite": row["label"],
+        **{name: row[name] for name in differs if name != "label"},
+        "clients": int(row["clients"]),
+        "cells": int(row["cells"]) if row["cells"] else None,
+        "failed": int(row["failed"]),
+        "recovery_s": _recovery_s(row),
+        "missing": row["missing"],
+        "kind": "simulated",
+    }
 
 
 def _loads_figure(results: Results, rows: Sequence[Row], position: int, title: str) -> Figure:
