@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
@@ -334,10 +335,11 @@ def test_saturated_cells_are_the_only_reason_of_a_mark_if_the_intervals_meet_the
     found = Precision(
         asked=0.05, reached=0.04, widest="p95", is_settled=False, is_long_enough=True, is_met=False
     )
-    saturated = Access(**access | {"saturated": (cells,)})
-    assert imprecise(found, saturated) == saturation(saturated)
+    row: Any = SimpleNamespace(access=Access(**access | {"saturated": (cells,)}), carried=None)
+    assert saturation(row).startswith("cells of nb-iot saturated (6")
+    assert imprecise(found, saturation(row)) == saturation(row)
     missed = structs.replace(found, reached=0.06)
-    assert imprecise(missed, saturated) == f"p95 ± 6%, target ± 5%; {saturation(saturated)}"
+    assert imprecise(missed, saturation(row)) == f"p95 ± 6%, target ± 5%; {saturation(row)}"
 
 
 def test_target_below_one_per_cent_is_printed_unrounded():

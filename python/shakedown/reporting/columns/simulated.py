@@ -110,8 +110,9 @@ def saturation(row: Simulated | SimulatedMix) -> str:
 
 
 def imprecise(found: Precision, saturated: str = "") -> str:
-    """Why a row is marked: the reached precision, and what else makes its figures uncertain; `saturated`: the text of
-    `saturation`.
+    """Why a row is marked: the reached precision, and what else makes its figures uncertain.
+
+    `saturated` is the text of `saturation`.
     """
     if found.reached is None:
         return "; ".join(filter(None, ("from one replication; precision unknown", saturated)))
@@ -123,7 +124,8 @@ def imprecise(found: Precision, saturated: str = "") -> str:
         fine += 1
     why = saturated
     if not why and not found.is_settled:
-        why = "the run is short compared with the correlation time of the queues, so intervals may be too narrow"
+        short = "the run is short compared with the correlation time of the queues"
+        why = f"{short}, so intervals may be too narrow"
     elif not why and not found.is_long_enough and found.reached <= found.asked:
         why = "the run is short for this precision, so its intervals may be narrow by chance"
     wide = f"{found.widest} ± {share(found.reached, fine)}, target ± {share(found.asked, digits)}"
