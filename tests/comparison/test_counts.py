@@ -267,7 +267,7 @@ def test_junit_and_markdown_list_exceeded_limits():
     messages = [one.get("message") for one in root.iter("failure")]
     assert messages[0] == "exceeded: limit 1,000, found 1,134 (+13.4 %)"
     head, table, notes = (part.splitlines() for part in markdown([FAILED, unknown]).split("\n\n"))
-    assert head == ["**2 of 2 limits exceeded**"]
+    assert head == ["**1 of 2 limits exceeded, 1 unknown**"]
     # Each row has as many cells as the heading; a reason is one line, whatever its characters.
     assert {line.replace("\\|", "").count("|") for line in table} == {7}
     assert notes == [f"- {SUITE}, bytes: a \\| b c"]

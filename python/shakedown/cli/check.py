@@ -106,10 +106,9 @@ def command(
             _append(summary, reports.markdown(checked))
     finally:
         show()
-    failed = sum(one.fails for one in checked)
-    if failed and not as_markdown:
-        note(f"{failed} of {len(checked)} limits exceeded")
-    if failed:
+    if failed := reports.verdict(checked):
+        if not as_markdown:
+            note(failed)
         raise Exit(1)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from xml.etree import ElementTree
 
@@ -10,9 +11,15 @@ from shakedown.reporting.columns.comparison import CHECKED, check_notes, checked
 from shakedown.schema.budget import CheckedLimit
 
 
+def verdict(checked: Sequence[CheckedLimit]) -> str:
+    """How many limits fail the check, by reason; empty if none do."""
+    fails = Counter(one.verdict for one in checked if one.fails)
+    found = ", ".join(f"{fails[reason]} {reason}" for reason in ("exceeded", "unknown") if fails[reason])
+    return found.replace(" ", f" of {len(checked)} limits ", 1)
+
+
 def markdown(checked: Sequence[CheckedLimit]) -> str:
-    failed = sum(one.fails for one in checked)
-    head = f"**{failed} of {len(checked)} limits exceeded**" if failed else f"**{len(checked)} limits met**"
+    head = f"**{verdict(checked) or f'{len(checked)} limits met'}**"
     rows = [{**checked_row(one), "strong": one.fails} for one in checked]
     keys = ("suite", "quantity", "limit", "found", "change", "verdict")
     notes = [f"- {escaped(one)}" for one in check_notes(rows)]
