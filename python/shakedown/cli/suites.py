@@ -18,8 +18,9 @@ from shakedown.reporting.columns import Selection
 def command(show_all: bool, words: tuple[str, ...], selection: Selection) -> None:
     """List suites that can run on this machine.
 
-    The list has every protocol, key exchange, authentication and mode and, one at a time,
-    each other group, key and cipher. Other combinations of these parts run too.
+    The list has all combinations of protocol, key exchange, authentication and mode, with
+    the default group, key and cipher. It also has suites in which one of these three parts
+    has another value. Other combinations run too.
 
     WORDs select names that contain all of them, as in "suites tls1.2 mutual", or that a
     pattern matches, as in "suites 'tls1.3/*/mldsa*/server'".
