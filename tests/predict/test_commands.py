@@ -462,7 +462,7 @@ def test_transmission_is_a_lower_bound_if_work_has_no_figure(capsys, monkeypatch
     monkeypatch.setenv("COLUMNS", "200")
     place = ("--server-device", "stm32f0", "--bearer", "ethernet", "--model", model)
     assert exit_status(["predict", "tls1.2/psk", *place, "--columns", "transmission_s"]) == 0
-    assert (capsys.readouterr().out.splitlines()[2].strip() == "≥ 4.3 ms") == is_bound
+    assert capsys.readouterr().out.splitlines()[2].strip().startswith("≥ ") == is_bound
 
 
 def test_titles_print_the_given_rate_and_limit_without_rounding(capsys, library_path):

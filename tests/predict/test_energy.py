@@ -18,7 +18,7 @@ from shakedown.native.scenario import Fleet
 from shakedown.prediction.energy import client_energy
 from shakedown.prediction.inputs import ServerModel
 from shakedown.prediction.predict import predict_rows
-from shakedown.prediction.side_cost import SideCost, Work
+from shakedown.prediction.work import SideCost, Work
 from shakedown.profiles import bearer_names, load_bearer, load_device
 from shakedown.schema.options import PredictionOptions
 

@@ -10,7 +10,7 @@ from models.papers import by_certificates, table
 from shakedown.models.energy import LinkBytes
 from shakedown.prediction.energy import client_energy
 from shakedown.prediction.predict import predict_rows
-from shakedown.prediction.side_cost import SideCost, Work
+from shakedown.prediction.work import SideCost, Work
 from shakedown.profiles import THIS_MACHINE, bearer_names, device_names, load_bearer, load_device
 from shakedown.profiles.delay import distribution, quantile_s
 

@@ -145,12 +145,12 @@ def test_tables_have_percentiles_energy_workers_and_missing_costs(results):
     needed = {cells[0]: cells[1:] for cells in blocks["Workers needed"].rows}
     for row in results.predictions.filter(pl.col("missing") == 0).to_dicts():
         column = [10.0, 1e6].index(row["rate_per_s"])
-        told = needed[row["suite"]][column]
-        if told.startswith("no number suffices"):
+        shown = needed[row["suite"]][column]
+        if shown.startswith("no number suffices"):
             same = results.predictions.filter(label=row["label"], rate_per_s=row["rate_per_s"])
             assert None in same["workers_needed"].to_list(), "a place in which no number is enough"
             continue
-        assert int(told.lstrip("≥ ").split(" ")[0].replace(",", "")) >= row["workers_needed_low"] > 0
+        assert int(shown.lstrip("≥ ").split(" ")[0].replace(",", "")) >= row["workers_needed_low"] > 0
         assert row["workers_needed"] >= row["rate_per_s"] * row["server_s"]
     missing = {(cells[0], cells[2]) for cells in blocks["Work without a figure"].rows}
     assert missing == {(row["where"], row["why"]) for row in queries.missing(results).to_dicts()}
@@ -237,12 +237,12 @@ def test_saturated_and_extrapolated_figures_are_listed(results):
     blocks = {block.folded_table: block.table for block in section.blocks if block.table}
     rates = {row[0]: row for row in blocks["By rate"].rows}
     assert rates["tls1.3/x25519/p256/server"][3] == "saturated"
-    told = {tuple(row[:2]) for row in blocks["What was extrapolated, and how"].rows}
+    shown = {tuple(row[:2]) for row in blocks["What was extrapolated, and how"].rows}
     named = {
         (row["where"], f"{row['operation']} {row['algorithm']} {row['parameters']}".strip())
         for row in queries.extrapolated(results).to_dicts()
     }
-    assert named == told
+    assert named == shown
 
 
 def test_every_queue_has_its_knee_and_saturation_rate_marked(results):

@@ -60,7 +60,7 @@ def test_clients_that_share_a_queue_are_compared_without_a_test_of_independent_t
     assert row.precision is not None
     assert not row.precision.is_met
     said = shakedown("simulate", *load, "--endpoints").stdout
-    assert "distributions not tested, because clients share the server's queue: distance 0." in said
+    assert "distributions not tested, because clients wait for the server: distance 0." in said
     assert "the run is short compared with the correlation time of the queues" in said
     table_row = said.splitlines()[2]
     assert "! " in table_row

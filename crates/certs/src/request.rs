@@ -78,7 +78,7 @@ pub struct Show {
     /// The peer's security level, 0 to 5.
     #[serde(default = "two")]
     pub level: u8,
-    /// Verification time, in seconds since 1970.
+    /// The time at which certificates are validated, in seconds since 1970.
     pub now: i64,
 }
 
@@ -113,7 +113,7 @@ pub struct Make {
     /// Also write a PKCS #12 archive with this password.
     #[serde(default)]
     pub password: Option<String>,
-    /// Verification time of the result, in seconds since 1970.
+    /// The time at which certificates were validated, in seconds since 1970.
     pub now: i64,
 }
 
@@ -151,7 +151,7 @@ pub struct Issue {
     pub not_before: Option<String>,
     #[serde(default)]
     pub days: Option<u32>,
-    /// Verification time of the result, in seconds since 1970.
+    /// The time at which certificates were validated, in seconds since 1970.
     pub now: i64,
 }
 

@@ -89,13 +89,12 @@ impl<P: Payload, L: Link<P>> Mtu<L, P> {
             self.joining.push(Joining { of, bytes: self.header_bytes, missing: count, parts });
             self.joining.len() - 1
         });
-        let header_bytes = self.header_bytes;
         let joining = &mut self.joining[place];
         let part = &mut joining.parts[usize::from(index)];
         if part.is_none() {
             *part = Some(unit.payload);
             joining.missing -= 1;
-            joining.bytes += unit.bytes - header_bytes;
+            joining.bytes += unit.bytes - self.header_bytes;
         }
         if joining.missing > 0 {
             return None;

@@ -12,7 +12,7 @@
 //! - [`limits`]: limits on user-supplied files;
 //! - [`cancellation`]: cancels the generation of keys.
 //!
-//! This crate reads no clock: the verification time is an argument.
+//! This crate reads no clock: the time at which certificates are validated is an argument.
 
 mod cache;
 pub mod cancellation;

@@ -20,9 +20,9 @@ from shakedown.schema.catalogue import StackEntry, SuiteEntry
 @checked
 def suites(*words: str, all: bool = False) -> Rows[SuiteEntry]:
     """Suites that can run on this machine and whose names contain all words or match the patterns; with
-    `all`, also suites that cannot run. Without words, the list has all combinations of protocol, key exchange,
-    authentication and mode with the default group, key and cipher, and suites in which one of these three
-    parts has another value.
+    `all`, also suites that cannot run. Without words, the list has all combinations of protocol, key
+    exchange, authentication and mode with the default group, key and cipher, and suites in which one of
+    these three parts has another value.
     """
     listed = native.suites(all=all)
     patterns, plain = [word for word in words if is_pattern(word)], [w for w in words if not is_pattern(w)]

@@ -143,7 +143,7 @@ def command(
         raise click.UsageError("--fragment requires --carrier eap")
     if given.carrier == "eap" and (sizes_kib or pcap is not None):
         raise click.UsageError("--carrier eap is given with --transfer or --pcap; accepted: one of them")
-    # The same verification time is used for all suites and the capture.
+    # Certificates of all suites and of the capture are validated at the same time.
     chosen = given.checked()
     if chosen.user_supplied:
         names = [_named_by_chain(name, chosen) for name in names]

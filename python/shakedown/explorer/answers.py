@@ -100,7 +100,7 @@ def predicted(question: Question, *, coarse: bool = False) -> dict[str, Any]:
         with replays(coarse=coarse), suppress(Exception):
             found = estimate(suite)
             _ = found.exchange
-            resumed = None if coarse else resumption(found.trace.suite, library)
+            resumed = None if coarse else resumption(found.trace, library)
             if resumed is not None:
                 _ = estimate(resumed).exchange
 

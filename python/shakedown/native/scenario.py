@@ -99,7 +99,7 @@ class MeasureOptions(OptionGroup, frozen=True, kw_only=True):
         return self._software().note(suite)
 
     def checked(self) -> MeasureOptions:
-        """The validated options, with the verification time.
+        """The validated options, with the time at which certificates are validated.
 
         User-supplied certificates are validated at the present time, generated ones on a fixed day. Raises
         `InputError`.

@@ -63,8 +63,8 @@ class Reproduction:
 
     def __repr__(self) -> str:
         counts = Counter(row.verdict for row in self.rows)
-        told = ", ".join(f"{many} {verdict}" for verdict, many in counts.items())
-        return f"Reproduction({self.paper.slug}: {told})"
+        listed = ", ".join(f"{many} {verdict}" for verdict, many in counts.items())
+        return f"Reproduction({self.paper.slug}: {listed})"
 
     def drawings(self) -> list[Drawing]:
         figures = self.paper.figures(self.data, self.replication)

@@ -20,7 +20,7 @@ from shakedown.prediction.inputs import Costs, ServerModel
 from shakedown.prediction.library import announce
 from shakedown.prediction.predict import Row, check_model, each, loaded_times, wait_range
 from shakedown.prediction.scenario import Scenario, scenario
-from shakedown.prediction.side_cost import SideCost, known_basis
+from shakedown.prediction.work import SideCost, known_basis
 from shakedown.profiles.registry import Names, places
 from shakedown.schema.arguments import checked
 from shakedown.schema.base import Basis, builtins, convert

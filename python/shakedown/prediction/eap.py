@@ -14,9 +14,9 @@ from shakedown.models import eap
 from shakedown.models.eap import Exchanged, Packet
 from shakedown.prediction.library import TraceLibrary
 from shakedown.prediction.network import Exchange, exchange
-from shakedown.prediction.side_cost import SideCost
 from shakedown.prediction.spec import Timers, datagram_spec, message_spec, work_spec
 from shakedown.prediction.trace import Trace
+from shakedown.prediction.work import SideCost
 from shakedown.profiles import Bearer
 from shakedown.schema.base import Side, opposite
 from shakedown.schema.options import upper_limit

@@ -14,7 +14,7 @@ from functools import reduce
 from shakedown.models.energy import LinkBytes, radio_energy_j
 from shakedown.models.ranges import Range, combined, exactly, within
 from shakedown.prediction.figures import weakest
-from shakedown.prediction.side_cost import SideCost, Work, known_basis
+from shakedown.prediction.work import SideCost, Work, known_basis
 from shakedown.profiles import Bearer, Device
 from shakedown.schema.base import Basis
 from shakedown.schema.predictions import NEGLIGIBLE_SHARE
@@ -165,7 +165,7 @@ def _processor(device: Device, client: SideCost, elapsed_s: float | None, missin
 
 
 def _worked(work: Work) -> Range:
-    """The work of both sides during which the radio listens; its mean is the one used for the duration."""
+    """Both sides' work during which the radio listens. Its mean is that in the default model's duration."""
     whole = work.with_connection
     if not work.missing:
         return whole

@@ -31,9 +31,9 @@ from shakedown.prediction.figures import weakest
 from shakedown.prediction.inputs import Costs, ServerModel
 from shakedown.prediction.library import TraceLibrary, announce, of_one_suite, resumed_of
 from shakedown.prediction.scenario import MODELS, Scenario, scenario
-from shakedown.prediction.side_cost import known_basis
 from shakedown.prediction.spec import UnfitBearerError
 from shakedown.prediction.trace import Trace
+from shakedown.prediction.work import known_basis
 from shakedown.profiles.registry import Names, places
 from shakedown.schema.arguments import checked
 from shakedown.schema.options import PredictionOptions
@@ -146,7 +146,7 @@ def suite_rows(
         found = estimate(suite)
         made = row(found, model, rate_per_s, workers)
         if resumptions and model == "default" and found.eap is None:
-            resumed = resumption(found.trace.suite, library) if _can_resume(found.trace) else None
+            resumed = resumption(found.trace, library)
             made["resumption_saves_j"] = resumed and _saved([found, estimate(resumed)], rate_per_s, workers)
         return found, made
 
@@ -155,20 +155,19 @@ def suite_rows(
     return found
 
 
-def _can_resume(trace: Trace) -> bool:
-    """Whether the client can resume the session: in TLS 1.3 by a ticket, else by the ID of its session."""
+def resumption(trace: Trace, library: TraceLibrary) -> str | None:
+    """The suite of the resumed handshake; None if there is none, or the library does not contain it, or the
+    server permits no resumption: in TLS 1.3 by a ticket, else by the ID of the session.
+    """
     if trace.protocol == "tls1.3":
-        return any(message.flight is None for message in trace.messages)
-    return trace.software is None or trace.software.session_ids
-
-
-def resumption(suite: str, library: TraceLibrary) -> str | None:
-    """The suite of the resumed handshake; None if there is none, or the library does not contain it."""
+        permits = any(message.flight is None for message in trace.messages)
+    else:
+        permits = trace.software is None or trace.software.session_ids
     try:
-        resumed = resumed_of(suite)
+        resumed = resumed_of(trace.suite) if permits else None
     except InputError:
         return None
-    return resumed if resumed in library else None
+    return resumed if resumed is not None and resumed in library else None
 
 
 def _saved(pair: Sequence[Scenario], rate_per_s: float, workers: int) -> Row:

@@ -15,10 +15,11 @@ from msgspec import structs
 
 from shakedown.errors import InputError
 from shakedown.models.ranges import within
-from shakedown.prediction.side_cost import SideCost, SideEstimator, on_device
+from shakedown.prediction.side_cost import SideEstimator, on_device
 from shakedown.prediction.stack_work import reference
 from shakedown.prediction.symmetric import DIGEST_BYTES, Part, digests_of
 from shakedown.prediction.trace import Message, Operation, Trace
+from shakedown.prediction.work import SideCost
 from shakedown.profiles.device import Device
 from shakedown.profiles.software import AS_OURS
 

@@ -30,9 +30,10 @@ from shakedown.prediction.library import TraceLibrary, open_library
 from shakedown.prediction.literature import LITERATURE, load_model
 from shakedown.prediction.network import Exchange, exchange
 from shakedown.prediction.records import MAX_RECORD_BYTES, record_cost
-from shakedown.prediction.side_cost import SideCost, Work, basis_of, side_cost
+from shakedown.prediction.side_cost import side_cost
 from shakedown.prediction.spec import handshake_spec
 from shakedown.prediction.trace import Trace
+from shakedown.prediction.work import SideCost, Work, basis_of
 from shakedown.profiles import Bearer, Device, load_bearer, load_device, load_software
 from shakedown.schema.base import SIDES, Basis, Side
 
@@ -127,7 +128,9 @@ class Scenario:
     @cached_property
     def without_connection(self) -> Scenario:
         """The same handshake without the work on a TCP connection, which models of the literature ignore."""
-        client, server = (replace(one, connection=None) for one in (self.client, self.server))
+        client, server = (
+            replace(one, connection=None, connection_sd_s=0.0) for one in (self.client, self.server)
+        )
         return replace(self, client=client, server=server)
 
     def record(self, size_bytes: int) -> SideCost:

@@ -12,8 +12,8 @@ from typing import Any
 from msgspec import structs
 
 from shakedown.errors import InputError
-from shakedown.prediction.side_cost import SideCost
 from shakedown.prediction.trace import Message, Trace
+from shakedown.prediction.work import SideCost
 from shakedown.profiles.bearer import Bearer
 from shakedown.profiles.delay import distribution
 from shakedown.schema.base import Side, builtins, opposite
@@ -81,8 +81,7 @@ def handshake_spec(
     sides: tuple[tuple[Side, SideCost], ...] = (("client", client), ("server", server))
     for side, cost in sides:
         before_s = cost.message_s.get(None, 0.0) + cost.connection_s
-        connection_sd_s = 0.0 if cost.connection is None else cost.connection_sd_s
-        before_sd_s = math.hypot(cost.message_sd_s.get(None, 0.0), connection_sd_s)
+        before_sd_s = math.hypot(cost.message_sd_s.get(None, 0.0), cost.connection_sd_s)
         for message in trace.messages:
             mean_s = cost.message_s.get(message.index, 0.0) + before_s
             sd_s = math.hypot(cost.message_sd_s.get(message.index, 0.0), before_sd_s)

@@ -278,16 +278,16 @@ class Counted(Object, frozen=True, kw_only=True):
     client's wait for workers in all flights together; `job_wait_s` is the wait of each flight.
     `unstable`: more work arrives than the workers can do, so times and failures grow with the number of
     clients; null without a steady rate, and if this is not known because a cost is missing, because
-    attempts that ended early or were repeated changed the work, or because `max_handshakes` keeps clients
-    waiting. `carried` is the share of the arriving clients whose handshakes are completed in the same time,
-    if `max_handshakes` does not permit all; the times of the others grow with the number of clients. It is
-    null otherwise. `utilisation` is the share of the workers'
-    time in which they worked: at a rate while counted clients arrived, in a storm until the end of the
-    simulation (`virtual_s`). `offered` is the work of all clients per second, as a share of the workers'
-    time; null without a steady rate. `precision` is null for an unstable load, for
+    attempts that ended early or were repeated changed the work, or, with `max_handshakes`, because clients
+    wait to be accepted, or the run is too short or without a precision to exclude this. `carried` is the
+    share of the arriving clients whose handshakes are completed in the same time, if `max_handshakes` does
+    not permit all; times then grow with the number of clients. It is null otherwise. `utilisation` is the
+    share of the workers' time in which they worked: at a rate while counted clients arrived, in a storm
+    until the end of the simulation (`virtual_s`). `offered` is the work of all clients per second, as a
+    share of the workers' time; null without a steady rate. `precision` is null for an unstable load, for
     storms and autoscaling; with protocol engines it is that of a replay of the same length. `recovery_s` is
-    the time until the last client of a storm is ready; null if clients failed. `last_ready_s` is the same for
-    the clients that did not fail; null if all did.
+    the time until the last client of a storm is ready; null if clients failed. `last_ready_s` is the same
+    for the clients that did not fail; null if all did.
     `missing` lists all work without a cost figure; counts, traffic and time series are computed without it.
     There are `servers` identical servers, each with `workers`; `balance` states how connections are
     distributed. With `autoscaling`, `servers` is the initial number, and `utilisation` is that of servers

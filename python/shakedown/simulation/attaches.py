@@ -15,8 +15,8 @@ from msgspec import structs
 from shakedown.errors import InputError
 from shakedown.native import aka, least_values
 from shakedown.prediction.scenario import Scenario as Estimate
-from shakedown.prediction.side_cost import SideCost
 from shakedown.prediction.spec import bearer_spec
+from shakedown.prediction.work import SideCost
 from shakedown.schema.aka import AttachRun, LiveAttaches
 from shakedown.schema.base import Side, convert
 from shakedown.schema.options import MobileOptions, OptionGroup

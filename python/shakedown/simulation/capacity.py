@@ -16,8 +16,8 @@ from shakedown.prediction.capacity import capacity_row, check_within, limit
 from shakedown.prediction.library import announce
 from shakedown.prediction.predict import Row, each
 from shakedown.prediction.scenario import Scenario as Estimate
-from shakedown.prediction.side_cost import SideCost, known_basis
-from shakedown.schema.base import builtins, convert
+from shakedown.prediction.work import SideCost, known_basis
+from shakedown.schema.base import MAX_NUMBER, builtins, convert
 from shakedown.schema.predictions import max_failed_share
 from shakedown.schema.simulated import FailedSimulatedCapacity, Simulated, SimulatedCapacity
 from shakedown.simulation.cell_limit import CellLimit, cell_limit
@@ -260,7 +260,7 @@ class _Search:
         fleet = replace(self.settled(rate_per_s, PRECISION).fleet, max_events=None)
         for number, clients in enumerate(CONFIRMING_CLIENTS, start=1):
             settled = settle(replace(fleet, clients=clients))
-            found = run(Job(self.one, None, settled, self.workers, self.seed + number))
+            found = run(Job(self.one, None, settled, self.workers, (self.seed + number) % MAX_NUMBER))
             value_s, margin_s = self.limited_figure(found)
             reached = None if found.precision is None else found.precision.reached
             # An overloaded cell with few of the clients hardly changes a percentile, but widens intervals.

@@ -20,8 +20,8 @@ from shakedown.files.toml import describe, load_toml
 from shakedown.native import virtual_time
 from shakedown.native.scenario import ClientKind, Fleet
 from shakedown.prediction.library import TraceLibrary, resumed_of
-from shakedown.prediction.side_cost import known_basis
 from shakedown.prediction.trace import Trace
+from shakedown.prediction.work import known_basis
 from shakedown.schema.base import convert
 from shakedown.schema.simulated import SimulatedMix
 from shakedown.simulation.deployment import Site

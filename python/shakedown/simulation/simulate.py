@@ -22,7 +22,7 @@ from shakedown.prediction.figures import weakest
 from shakedown.prediction.library import announce, resumed_of
 from shakedown.prediction.predict import each
 from shakedown.prediction.scenario import Scenario as Estimate
-from shakedown.prediction.side_cost import SideCost, basis_of, known_basis
+from shakedown.prediction.work import SideCost, basis_of, known_basis
 from shakedown.schema.base import Basis, convert
 from shakedown.schema.simulated import ClosedForm, FailedSimulation, Simulated
 from shakedown.simulation.arrivals import FROM_FILE, Arrivals
@@ -153,12 +153,15 @@ def run(job: Job, endpoints: Stacks | None = None, progress: Progress | None = N
     found = virtual_time.with_endpoints(handshake, spec, options, progress)
     report = found["report"]
     if job.settled.precision is not None:
+        # `found["replayed"]` has another seed and length.
         report["precision"] = virtual_time.simulate(spec)["precision"]
     return row(job, report, found)
 
 
 NEGLIGIBLE_WAIT = 0.01
-"""Waits up to this share of the mean time until ready are within the tolerance of the comparison of times."""
+"""Times within 1 % count as equal in the comparison, so waits up to this share of the mean time until ready
+do not matter.
+"""
 
 
 def are_independent(settled: Settled, report: Mapping[str, Any]) -> bool:

@@ -9,8 +9,8 @@ from typing import Any
 
 from shakedown.errors import InputError
 from shakedown.prediction.scenario import Scenario as Estimate
-from shakedown.prediction.side_cost import SideCost
 from shakedown.prediction.spec import bearer_spec, handshake_spec, tcp_spec
+from shakedown.prediction.work import SideCost
 from shakedown.profiles.bearer import Bearer
 from shakedown.schema.base import SIDES, Side, builtins
 from shakedown.schema.profiles import Cell, RandomAccess

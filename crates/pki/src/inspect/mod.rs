@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 /// What a peer validates a chain against.
 #[derive(Clone, Debug)]
 pub struct Criteria {
-    /// Verification time, in seconds since 1970.
+    /// The time at which certificates are validated, in seconds since 1970.
     pub now_unix_s: i64,
     /// OpenSSL's security level, 0 to 5 (0, 80, 112, 128, 192, 256 bits); peers today have 1 or 2.
     pub security_level: u8,

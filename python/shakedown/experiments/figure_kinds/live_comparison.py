@@ -28,7 +28,7 @@ from shakedown.schema.simulated import Simulated
 
 if TYPE_CHECKING:
     from shakedown.prediction.scenario import Scenario as Estimate
-    from shakedown.prediction.side_cost import SideCost
+    from shakedown.prediction.work import SideCost
 
 CLIENTS = 20_000
 """Simulated clients: enough for a mean wait within a few per cent at moderate utilisation."""
@@ -210,7 +210,7 @@ def measured_cost(
 ) -> SideCost:
     """A side's mean times by message, its unattributed time before the first, and its standard deviation."""
     from shakedown.models.ranges import exactly
-    from shakedown.prediction.side_cost import SideCost
+    from shakedown.prediction.work import SideCost
 
     whole = measured.handshake.of(side)
     message_s: dict[int | None, float] = {None: measured.unattributed_us.mean(side) * 1e-6}

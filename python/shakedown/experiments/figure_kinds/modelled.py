@@ -184,7 +184,7 @@ def recorded_on(
 
 def queue_of(estimate: Estimate, workers: int = 1) -> Queue | None:
     """The server's queue, or None if no server cost is known, so that nothing limits the rate."""
-    from shakedown.prediction.side_cost import basis_of
+    from shakedown.prediction.work import basis_of
 
     service_s = estimate.service_s.mean
     basis = basis_of([estimate.server])

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Protocol, cast
 if TYPE_CHECKING:
     from shakedown.models.arrays import Floats
     from shakedown.models.distribution import Distribution
-    from shakedown.prediction.side_cost import SideCost
     from shakedown.prediction.trace import Trace
+    from shakedown.prediction.work import SideCost
     from shakedown.profiles import Bearer
 
 LITERATURE = tuple(sorted(module.name.replace("_", "-") for module in iter_modules(__path__)))

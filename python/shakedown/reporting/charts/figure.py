@@ -153,9 +153,9 @@ def _described(value: object) -> object:
     rows = found.get("data", {}).get("values", ()) if "mark" in found else ()
     if not any(SUITE in row or TIP in row for row in rows):
         return found
-    told = [{**row, "_about": f"{row.get(SUITE, '')}{_BETWEEN}{row.get(TIP, '')}"} for row in rows]
+    values = [{**row, "_about": f"{row.get(SUITE, '')}{_BETWEEN}{row.get(TIP, '')}"} for row in rows]
     about = {"description": {"field": "_about", "type": "nominal"}}
-    return {**found, "data": {"values": told}, "encoding": {**found["encoding"], **about}}
+    return {**found, "data": {"values": values}, "encoding": {**found["encoding"], **about}}
 
 
 def _annotated(match: re.Match[str]) -> str:

@@ -96,13 +96,13 @@ def queue_curves(queues: Sequence[Row], asked: Sequence[float], width: int) -> D
         about = {SUITE: queue["label"]}
         knee, saturation = (_rate(queue, key) for key in ("knee_per_s", "saturation_per_s"))
         work = marked_time(queue["service_s"], queue["basis"])
-        told = {**about, TIP: f"work {work}; knee at {knee}; saturates at {saturation}"}
+        tips = {**about, TIP: f"work {work}; knee at {knee}; saturates at {saturation}"}
         reached = {"top": base - _CURVE_PX, "bottom": base}
         knee_text = f"knee {knee}"
         knee_y = height(float(np.interp(queue["knee_per_s"], curve_per_s, curve_s)))
-        knees.append({**told, "rate": queue["knee_per_s"], "y": knee_y, "text": knee_text})
-        ends.append({**told, "rate": queue["saturation_per_s"], **reached})
-        bases.append({**told, "y": base, **reached})
+        knees.append({**tips, "rate": queue["knee_per_s"], "y": knee_y, "text": knee_text})
+        ends.append({**tips, "rate": queue["saturation_per_s"], **reached})
+        bases.append({**tips, "y": base, **reached})
         names.append(
             {
                 **about,

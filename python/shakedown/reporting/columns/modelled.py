@@ -100,7 +100,8 @@ def _transmission(row: Row) -> str:
     low end if some work has no figure.
     """
     value = row["transmission_s"]
-    is_bound = row.get("ready_missing") and row.get("model", "default") == "default"
+    lacks = any(row.get(f"{one}_missing") for one in ("ready", "client", "server"))
+    is_bound = lacks and row.get("model", "default") == "default"
     return NOTHING if value is None else bounded(_two, None if is_bound else value, value, None)
 
 
@@ -506,7 +507,10 @@ def _capacity_notes(rows: Sequence[Row]) -> Iterator[str]:
                 f"{row['cells_limit_of']}"
             )
         if further := row.get("confirmed_clients"):
-            yield f"{name}: {further:,} further clients with other seeds at this rate overloaded no cell"
+            yield (
+                f"{name}: {further:,} further clients in runs with other seeds at this rate met the limit, "
+                "and overloaded no cell"
+            )
         if "calibration" in row:
             yield from _calibrated(row["calibration"])
         if "records" in row:

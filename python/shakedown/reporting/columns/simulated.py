@@ -471,8 +471,10 @@ def sent(found: Records, utilisation: float, remark: str = "") -> str:
     part = "an unknown part" if of_it is None else share(of_it / utilisation if utilisation else 0.0)
     later = ""
     if found.not_simulated:
-        times = count(found.not_simulated, "time")
-        later = f"; the run ends with the last handshake, before they send {times} more"
+        later = (
+            f"; the run ends with the last handshake: {found.not_simulated:,} of these sends are due later "
+            "and not simulated"
+        )
     return (
         f"after its handshake each client sends {found.size_bytes:,} bytes every {time(found.interval_s)}, "
         f"{count(found.count, 'time')}; the server works {work} on each, "
@@ -600,8 +602,8 @@ def _agreement(engines: Endpoints, *, in_cells: bool) -> str:
         return f"{said}; no handshake was completed by both the stack and the replay"
     said += f"; mean of the replay {100.0 * (found.mean_ratio - 1.0):+.2f} %; distributions"
     if found.critical is None:
-        shared = "cells" if in_cells else "the server's queue"
-        return f"{said} not tested, because clients share {shared}: distance {found.distance:.3f}"
+        why = "share cells" if in_cells else "wait for the server"
+        return f"{said} not tested, because clients {why}: distance {found.distance:.3f}"
     agrees = "agree" if found.distance <= found.critical else "differ"
     return f"{said} {agrees}: distance {found.distance:.3f}, critical value {found.critical:.3f} at 1 %"
 

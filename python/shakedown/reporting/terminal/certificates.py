@@ -11,7 +11,7 @@ from shakedown.reporting.columns import ALWAYS, DATA, Column, label
 if TYPE_CHECKING:
     from shakedown.schema.certificates import Certificate, Description, Extension, Signature
 
-FORMATS = {"pem": " (PEM)", "der": " (DER)", "pkcs12": " (PKCS #12)", "wtls": ""}
+FORMATS = {"pem": "PEM", "der": "DER", "pkcs12": "PKCS #12"}
 
 MAX_NAMES = 6
 """Number of alternative names that are printed; certificates of content networks have a hundred."""
@@ -23,8 +23,9 @@ def headline(file: str, description: Description) -> str:
     kind = description.certificates[0].kind
     keys = description.keys_name
     strength = f", security level at most {description.security_level}" if kind == "X.509" else ""
+    form = f" ({FORMATS[description.format]})" if description.format in FORMATS else ""
     return (
-        f"{file}: {many} {kind} certificate{'' if many == 1 else 's'}{FORMATS[description.format]}"
+        f"{file}: {many} {kind} certificate{'' if many == 1 else 's'}{form}"
         f"{f', keys {keys}' if keys else ''}, {description.bytes_sent:,} bytes sent{strength}"
     )
 
