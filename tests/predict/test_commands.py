@@ -515,7 +515,7 @@ def test_one_broken_profile_does_not_hide_the_others(capsys):
 
 
 def test_many_workers_are_rounded_to_two_digits():
-    from shakedown.reporting.columns.modelled import many_workers
+    from shakedown.reporting.columns.capacity import many_workers
 
     assert [many_workers(count) for count in (1, 99, 100, 101, 9470, 22029)] == [
         "1", "99", "100", "110", "9,500", "23,000"

@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 )
 @click.option("--authorized-target", metavar="HOST", help="Permit load on HOST, another machine.")
 @click.option("--seed", type=Whole(), metavar="K", help="Random seed.  [default: 1]")
-@rows_options("modelled.CAPACITIES")
+@rows_options("capacity.CAPACITIES")
 def command(
     suites: tuple[str, ...],
     device: str,

@@ -11,7 +11,7 @@ from shakedown.schema.base import builtins
 _TABLES = {
     "Measurement": "measured.table",
     "Prediction": "modelled.predictions",
-    "Capacity": "modelled.capacities",
+    "Capacity": "capacity.capacities",
     "Simulated": "simulated.fleets",
     "SimulatedMix": "simulated.mixtures",
     "Timing": "primitives.table",

@@ -13,8 +13,9 @@ from shakedown.reporting.charts.figure import Figure
 from shakedown.reporting.charts.map import time_map
 from shakedown.reporting.charts.queue import queue_curves, rates_drawn
 from shakedown.reporting.columns import MAX_ROWS, WIDE, Row
+from shakedown.reporting.columns.capacity import none_suffices
 from shakedown.reporting.columns.flat import marked_figure
-from shakedown.reporting.columns.modelled import PREDICTIONS, none_suffices, saved_prediction
+from shakedown.reporting.columns.modelled import PREDICTIONS, saved_prediction
 from shakedown.reporting.columns.notes import key_shares
 from shakedown.reporting.figures import (
     NOTHING,
