@@ -22,8 +22,9 @@ from shakedown.schema.predictions import max_failed_share
 from shakedown.schema.simulated import FailedSimulatedCapacity, Simulated, SimulatedCapacity
 from shakedown.simulation.cell_limit import CellLimit, cell_limit
 from shakedown.simulation.deployment import Site
+from shakedown.simulation.figures import after_handshake, cost_basis, missing_of
 from shakedown.simulation.fleet import PRECISION, Settled, settle
-from shakedown.simulation.simulate import Job, after_handshake, cost_basis, missing_of, run
+from shakedown.simulation.simulate import Job, run
 from shakedown.simulation.spec import Client, mean_work_s, with_lowest_work
 
 MAX_EVENTS, MAX_EVENTS_TRIED = 200_000_000, 100_000_000

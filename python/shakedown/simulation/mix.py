@@ -25,10 +25,11 @@ from shakedown.prediction.work import known_basis
 from shakedown.schema.base import convert
 from shakedown.schema.simulated import SimulatedMix
 from shakedown.simulation.deployment import Site
+from shakedown.simulation.figures import cost_basis, figures, may_shorten_times, missing_of, spread
 from shakedown.simulation.fleet import Settled, settle
 from shakedown.simulation.memory_limit import check_room
 from shakedown.simulation.pieces import Pool, in_pieces
-from shakedown.simulation.simulate import Progress, cost_basis, figures, may_shorten_times, missing_of, spread
+from shakedown.simulation.simulate import Progress
 from shakedown.simulation.spec import Client, simulation_spec, with_lowest_work, works
 
 KEYS = ("suite", "weight", "device", "bearer", "resumption")
