@@ -83,6 +83,18 @@ def test_counts_for_the_least_work_are_named_in_captions(results):
     assert not any("psk are those" in caption for caption in captions)
 
 
+def test_captions_state_why_times_are_marked_as_imprecise(results):
+    """Fleets at a steady load are imprecise here, alone and in a mixture; storms have no precision."""
+    for anchor in ("fleets", "mixtures", "storms"):
+        [section] = [section for section in html_sections(results) if section.anchor == anchor]
+        for table in (block.table for block in section.blocks if block.table):
+            is_imprecise = anchor == "fleets" or "poisson:" in table.caption
+            assert ("target ±" in table.caption) == is_imprecise, table.caption
+            if anchor == "fleets":
+                assert any(cell.startswith("! ") for row in table.rows for cell in row)
+                assert all(f"! {row[0]}: " in table.caption for row in table.rows)
+
+
 def test_captured_and_measured_fleets_of_a_suite_are_separate(tmp_path):
     for name in ("one", "two"):
         supplied.capture(tmp_path / name, "tls1.2/psk")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from shakedown.reporting.columns import Row
 from shakedown.reporting.columns.notes import key_shares, no_energies, some
-from shakedown.reporting.columns.simulated import bases, saved_fleet
+from shakedown.reporting.columns.simulated import bases, saved_fleet, steady_notes
 from shakedown.reporting.figures import legend, rounded_down, time
 
 
@@ -26,7 +26,9 @@ def least_counts(rows: Sequence[Row]) -> str:
 
 
 def lacking(rows: Sequence[Row]) -> str:
-    """The basis of times, and what lower bounds lack, for a caption."""
+    """The basis of times, why they are marked as imprecise, what is saturated, and what lower bounds lack,
+    for a caption.
+    """
     based = bases((row["mix"] or row["label"], saved_fleet(row)) for row in rows)
     missing = dict.fromkeys(row["missing"] for row in rows if row["missing"])
     without = no_energies(
@@ -40,10 +42,12 @@ def lacking(rows: Sequence[Row]) -> str:
         for row in rows
         if row["energy_missing"]
     )
+    steady = steady_notes((row["mix"] or row["label"], row["imprecise"], row["saturated"]) for row in rows)
     marks = legend(row[key] for row in rows for key in ("energy_basis", "wake_tail_basis"))
     return (
         "".join(f" {one[0].upper()}{one[1:]}." for one in based)
         + (f" {marks}." if marks else "")
+        + "".join(f" {one}." for one in steady)
         + "".join(f" ≥ without a figure of {one}." for one in missing)
         + "".join(f" {one[0].upper()}{one[1:]}." for one in without)
         + "".join(f" {one}." for one in key_shares(rows))

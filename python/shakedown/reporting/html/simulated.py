@@ -255,8 +255,6 @@ def _steady_table(rows: Sequence[Row]) -> Table:
     caption += lacking(rows)
     if any(_unstable(row) for row in rows):
         caption += f" {UNSTABLE[0].upper()}{UNSTABLE[1:]}."
-    saturated = dict.fromkeys(row["saturated"] for row in rows if row["saturated"])
-    caption += "".join(f" {cells[0].upper()}{cells[1:]}." for cells in saturated)
     found = [saved_fleet(row) for row in rows]
     return html_table(shown(found), found, caption, "simulated", MAX_ROWS)
 
