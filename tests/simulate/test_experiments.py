@@ -296,3 +296,11 @@ def test_saturated_cells_are_named_in_notes_table_and_report(tmp_path):
     assert named in "\n".join(simulated_tables(results, 120))
     page = write_report(results, tmp_path / "report.html").read_text()
     assert named in page
+
+
+def test_saturated_cells_are_named_for_fleets_of_one_replication(tmp_path):
+    text = SATURATED + "replications = 1\n"
+    notes = run_experiment(experiment(tmp_path, text), tmp_path / "results").notes
+    assert sum("from one replication; precision unknown" in note for note in notes) == 1
+    [named] = [note for note in notes if "cells of nb-iot saturated (" in note]
+    assert named.startswith("tls1.2/psk, ")

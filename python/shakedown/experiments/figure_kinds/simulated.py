@@ -421,17 +421,18 @@ def notes(found: Found) -> list[str]:
     one = found.row
     if one is None:
         return []
+    said = []
     if one.precision is not None and not one.precision.is_met:
-        if one.precision.reached is None:
-            # This note applies to all fleets of the load, and is printed once.
-            return [f"{one.arrivals}: figures {imprecise(one.precision)}"]
-        return [f"{_place(one)}: {one.arrivals}: {imprecise(one.precision, saturation(one))}"]
+        if one.precision.reached is not None:
+            return [f"{_place(one)}: {one.arrivals}: {imprecise(one.precision, saturation(one))}"]
+        # This note applies to all fleets of the load, and is printed once.
+        said.append(f"{one.arrivals}: figures {imprecise(one.precision)}")
     if cells := saturation(one):
-        return [f"{_place(one)}: {one.arrivals}: {cells}"]
-    if not one.unstable:
-        return []
-    offered = f"{_offered_load(one):.0%} of {one.server_device}'s workers"
-    return [f"{_place(one)}: {one.arrivals} asks for {offered}: unstable"]
+        said.append(f"{_place(one)}: {one.arrivals}: {cells}")
+    elif one.unstable:
+        offered = f"{_offered_load(one):.0%} of {one.server_device}'s workers"
+        said.append(f"{_place(one)}: {one.arrivals} asks for {offered}: unstable")
+    return said
 
 
 def _place(one: Simulated | SimulatedMix) -> str:
