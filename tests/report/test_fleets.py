@@ -9,9 +9,11 @@ import pytest
 import runs
 import shakedown
 import supplied
+from shakedown.reporting.html.modelled import sections as predicted_sections
 from shakedown.reporting.html.simulated import sections as html_sections
 from shakedown.reporting.terminal.fleets import fleet_tables as simulated_tables
 from shakedown.reporting.terminal.fleets import mixture_tables
+from shakedown.reporting.terminal.modelled import predicted_tables
 from shakedown.results.folder import Results
 
 EXPERIMENT = """
@@ -73,6 +75,80 @@ def test_report_names_missing_costs_of_energies_and_times(results, tmp_path):
     assert re.search(
         "Energy of .*dsa1024/server on esp32 over nb-iot is not estimated: no figure for a part of", text
     )
+
+
+TAILLESS = """
+schema = 2
+name = "tailless"
+title = "T"
+date = "2024"
+up = {rate_bps = 1e6, delay_ms = 10}
+down = {rate_bps = 1e6, delay_ms = 10}
+energy = {send_w = 1, receive_w = 1, idle_w = 0.5, spread = 1.2}
+source = {rate = "x", delay = "x", energy = "x"}
+"""
+
+
+def test_unknown_tail_leaves_the_energy_of_the_handshake_known(tmp_path, monkeypatch):
+    """If only the tail has no figure, tables have the energy, and captions name wake and tail alone."""
+    profile = tmp_path / "shakedown" / "bearers" / "tailless.toml"
+    profile.parent.mkdir(parents=True)
+    profile.write_text(TAILLESS)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    results = runs.results(
+        tmp_path,
+        """
+        suites = ["tls1.2/psk"]
+        repeat = 2
+        devices = ["cortex-m4"]
+        bearers = ["tailless"]
+        [simulated]
+        arrivals = ["poisson:5/s"]
+        clients = 60
+        """,
+    )
+    tail = "the radio's inactivity tail over tailless"
+    for row in (*results.fleets.to_dicts(), *results.predictions.to_dicts()):
+        assert (row["energy_missing"], row["wake_tail_missing"]) == (None, tail)
+    for found in (html_sections(results), predicted_sections(results)):
+        tables = [block.table for section in found for block in section.blocks if block.table]
+        [table] = [table for table in tables if "energy" in table.head]
+        [cells] = [dict(zip(table.head, row, strict=True)) for row in table.rows]
+        assert "J" in cells["energy"]
+        assert cells.get("wake and tail", "unknown") == "unknown"
+        if "no energy of" in cells:
+            assert cells["no energy of"] == tail
+        else:
+            said = "Energy for wake and tail of tls1.2/psk on cortex-m4 over tailless is not estimated: no"
+            assert said in table.caption
+            assert "Energy of " not in table.caption
+    [line] = [one for one in predicted_tables(results, 200) if "is not estimated" in one]
+    assert line.startswith("energy for wake and tail of tls1.2/psk")
+    assert line.endswith(tail)
+
+
+def test_negligible_work_without_a_figure_is_named_for_the_energy_of_the_handshake(tmp_path):
+    """The energy without it is saved, and energy for wake and tail is known."""
+    results = runs.results(
+        tmp_path,
+        """
+        suites = ["tls1.2/psk"]
+        repeat = 2
+        devices = ["lpc1114"]
+        bearers = ["nb-iot"]
+        [simulated]
+        arrivals = ["poisson:5/s"]
+        clients = 60
+        """,
+    )
+    [row] = results.fleets.to_dicts()
+    assert row["energy_mean_j"] > 0.0
+    assert row["energy_missing"] == "a part of the processor's work"
+    assert row["wake_tail_missing"] is None
+    [section] = [section for section in html_sections(results) if section.anchor == "fleets"]
+    caption = section.blocks[-1].table.caption
+    assert "Energy of tls1.2/psk on lpc1114 over nb-iot is not estimated" in caption
+    assert "Energy for wake and tail" not in caption
 
 
 def test_counts_for_the_least_work_are_named_in_captions(results):

@@ -52,7 +52,8 @@ def fleets(table: pl.DataFrame) -> pl.DataFrame:
     `admission`, `autoscale`, `sessions` and `records` (null if not given), `completed`, `attempts`, `failed`,
     `handshake_mean_s` … `handshake_max_s`, `wait_mean_s`, `wait_margin_s`, `wait_missing`, `energy_mean_j`,
     `energy_basis`, `energy_missing`, `wake_tail_j`, `wake_tail_low_j`, `wake_tail_high_j`, `wake_tail_basis`,
-    `basis` (of the times), `missing` (why they are lower bounds), `unstable` (1, 0, or null if unknown),
+    `wake_tail_missing`, `basis` (of the times), `missing` (why they are lower bounds), `unstable` (1, 0, or
+    null if unknown),
     `utilisation`, `records_utilisation` (the part of it for records), `offered`, `recovery_s` (also null if
     clients failed), `last_ready_s` (of the clients that did not fail; null in results of earlier versions;
     these are null if work has no cost figure; `utilisation_low` and similar columns are lower bounds),
@@ -76,8 +77,8 @@ def fleets(table: pl.DataFrame) -> pl.DataFrame:
     }
     said = texts(
         "simulated", "arrivals", "basis", "without_cost", "missing", "wait.missing", "energy.basis",
-        "energy.missing", "energy.terms", "wake-tail.basis", "endpoints", "mix", "imprecise", "saturated",
-        *FLEET_OPTIONS, "unused-key-share.basis", "unused-key-share.missing",
+        "energy.missing", "energy.terms", "wake-tail.basis", "wake-tail.missing", "endpoints", "mix",
+        "imprecise", "saturated", *FLEET_OPTIONS, "unused-key-share.basis", "unused-key-share.missing",
     )  # fmt: skip
     view = wide(rows, PLACE, names, texts=said)
     failed = rows.filter(pl.col("quantity") == "simulated.failed").group_by("scenario")

@@ -182,8 +182,8 @@ def predictions(table: pl.DataFrame) -> pl.DataFrame:
         ("predicted.workers", None, "high"): "workers_needed_high",
     }
     text_columns = texts(
-        "predicted", "basis", *(f"{name}.basis" for name in MARKED), "energy.missing", "energy.terms",
-        "unused-key-share.basis", "unused-key-share.missing",
+        "predicted", "basis", *(f"{name}.basis" for name in MARKED), "energy.missing",
+        "wake-tail.missing", "energy.terms", "unused-key-share.basis", "unused-key-share.missing",
     )  # fmt: skip
     by = ("scenario", "capture", "connection", "rate_per_s")
     view = wide(rows, PLACE, names, texts=text_columns, by=by)

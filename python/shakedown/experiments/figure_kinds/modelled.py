@@ -313,9 +313,9 @@ def _facts(found: Modelled) -> Iterator[Row]:
         for name in MARKED:
             if (bounds := one[column(f"predicted.{name}")]) is not None:
                 yield fact(f"predicted.{name}.basis", bounds["basis"], rate_per_s=rate)
-        lacking = dict.fromkeys((*one["energy_j"]["missing"], *one["wake_tail_j"]["missing"]))
-        if lacking:
-            yield fact("predicted.energy.missing", ", ".join(lacking), rate_per_s=rate)
+        for name, energy in (("energy", one["energy_j"]), ("wake-tail", one["wake_tail_j"])):
+            if energy["missing"]:
+                yield fact(f"predicted.{name}.missing", ", ".join(energy["missing"]), rate_per_s=rate)
         yield fact("predicted.energy.terms", "; ".join(one["energy_terms"]), rate_per_s=rate)
         for row in key_share("predicted", one["unused_key_share_s"]):
             yield {**row, "rate_per_s": rate}

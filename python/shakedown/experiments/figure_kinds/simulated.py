@@ -300,9 +300,9 @@ def rows(scenario: Scenario, found: Found) -> Iterator[Row]:
     yield fact("simulated.basis", one.ready_s.basis)
     if one.queue_wait_s.missing:
         yield fact("simulated.wait.missing", ", ".join(one.queue_wait_s.missing))
-    lacking = dict.fromkeys((*one.energy_j.missing, *one.wake_tail_j.missing))
-    if lacking:
-        yield fact("simulated.energy.missing", ", ".join(lacking))
+    for name, energy in (("energy", one.energy_j), ("wake-tail", one.wake_tail_j)):
+        if energy.missing:
+            yield fact(f"simulated.{name}.missing", ", ".join(energy.missing))
     yield fact("simulated.energy.terms", "; ".join(one.energy_terms))
     yield fact("simulated.energy.basis", one.energy_j.basis)
     yield fact("simulated.wake-tail.basis", one.wake_tail_j.basis)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shakedown.reporting.columns import Row
-from shakedown.reporting.columns.notes import key_shares, no_energies, some
+from shakedown.reporting.columns.flat import parted
+from shakedown.reporting.columns.notes import ENERGIES, key_shares, no_energies, some
 from shakedown.reporting.columns.simulated import bases, saved_fleet, steady_notes
 from shakedown.reporting.figures import legend, rounded_down, time
 
@@ -33,14 +34,15 @@ def lacking(rows: Sequence[Row]) -> str:
     missing = dict.fromkeys(row["missing"] for row in rows if row["missing"])
     without = no_energies(
         (
-            "energy_j" if row["energy_mean_j"] is None else "wake_tail_j",
-            row["energy_missing"],
+            key,
+            missing,
             row["mix"] or row["label"],
             row["device"] or "",
             row["bearer"] or "",
         )
         for row in rows
-        if row["energy_missing"]
+        for key in ENERGIES
+        if (missing := row[f"{parted(key)[0]}_missing"])
     )
     steady = steady_notes((row["mix"] or row["label"], row["imprecise"], row["saturated"]) for row in rows)
     marks = legend(row[key] for row in rows for key in ("energy_basis", "wake_tail_basis"))

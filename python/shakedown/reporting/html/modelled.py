@@ -211,12 +211,18 @@ def _figures(rows: Sequence[Row]) -> Table:
     caption += "".join(f" Wake and tail {one}." for one in list(terms)[:MAX_TERMS])
     bases = ("basis", *(f"{name.replace('-', '_')}_basis" for name in queries.MARKED))
     caption += f" {legend(row[key] for row in rows for key in bases)}."
-    shown = [saved_prediction(row) for row in rows]
+    shown = [{**saved_prediction(row), "energy_missing": _lacking(row)} for row in rows]
     columns = PREDICTIONS
     if any(row["failed"] for row in rows):
         caption += " Times are those of the handshakes that do not fail."
         columns = tuple(replace(one, rank=WIDE) if one.key == "failed" else one for one in columns)
     return html_table(columns, shown, caption.replace(" .", ""), "modelled", MAX_ROWS, WIDE)
+
+
+def _lacking(row: Row) -> str | None:
+    """The parts that either energy lacks."""
+    missing = dict.fromkeys(filter(None, (row["energy_missing"], row["wake_tail_missing"])))
+    return ", ".join(missing) or None
 
 
 def _workers(view: pl.DataFrame, rates: Sequence[float]) -> Table:
@@ -299,7 +305,7 @@ def _flat(view: pl.DataFrame) -> pl.DataFrame:
         *(f"{end}_{name}_s" for end in ("ready", "done") for name in ("low", "high")),
         *(f"{end}_{name}_s" for end in ("ready", "done") for name in ("mean", "p50", "p95", "p99")),
         "utilisation", "offered", "workers_needed", "energy_j", "energy_low_j", "energy_high_j",
-        "wake_tail_j", "energy_missing", "handshakes_per_charge",
+        "wake_tail_j", "energy_missing", "wake_tail_missing", "handshakes_per_charge",
     )  # fmt: skip
     named = [pl.col(key).alias("suite") if key == "label" else pl.col(key) for key in keys]
     return view.select(*named, pl.lit("modelled").alias("kind"))

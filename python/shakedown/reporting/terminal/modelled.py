@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from shakedown.reporting.columns import ALWAYS, Column, Row, Selection, label
-from shakedown.reporting.columns.flat import energy_text, marked_figure
+from shakedown.reporting.columns.flat import energy_text, marked_figure, parted
 from shakedown.reporting.columns.modelled import failing, saved_prediction
-from shakedown.reporting.columns.notes import key_shares, no_energies, not_estimated
+from shakedown.reporting.columns.notes import ENERGIES, key_shares, no_energies, not_estimated
 from shakedown.reporting.figures import NOTHING, bounded, marked, number, rounded_down, share
 from shakedown.reporting.terminal.listing import layout, listing
 from shakedown.results import queries
@@ -122,15 +122,16 @@ def _energies(rows: Sequence[Row], width: int) -> Iterator[str]:
     shown = list(dict.fromkeys((row["device"], row["bearer"]) for row in rows))[:MAX_PLACES]
     yield from no_energies(
         (
-            "energy_j" if row["energy_j"] is None else "wake_tail_j",
-            row["energy_missing"],
+            key,
+            missing,
             row["label"],
             row["device"],
             row["bearer"],
         )
         for row in rows
-        if (row["energy_j"] is None or row["wake_tail_j"] is None)
-        and row["energy_missing"]
+        for key in ENERGIES
+        if row[key] is None
+        and (missing := row[f"{parted(key)[0]}_missing"])
         and (row["device"], row["bearer"]) in shown
     )
     added = {
