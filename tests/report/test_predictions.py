@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import re
 
 import polars as pl
@@ -18,6 +19,7 @@ from shakedown.native.scenario import Places, Scenario
 from shakedown.reporting.charts.figure import NARROW_PX, WIDE_PX, draw
 from shakedown.reporting.charts.map import STEPS_S, time_map
 from shakedown.reporting.charts.queue import queue_curves
+from shakedown.reporting.columns.modelled import none_suffices
 from shakedown.reporting.columns.notes import MAX_REASONS, not_estimated
 from shakedown.reporting.figures import (
     BASIS_MARKS,
@@ -326,6 +328,18 @@ def test_workers_are_a_lower_bound_if_any_place_lacks_a_figure():
     ]  # fmt: skip
     for view in (rows, rows[::-1]):
         assert _workers(pl.DataFrame(view), [1.0]).rows == [["s", "≥ 2"]]
+
+
+def test_the_place_without_a_sufficient_number_of_workers_that_needs_the_most_is_shown():
+    rows = [
+        {"label": "s", "rate_per_s": 1.0, "workers_needed": needed, "workers_needed_low": low,
+         "workers_needed_high": None, "missing": 0, "basis": "assumed"}
+        for needed, low in ((None, None), (None, 7), (9, 8))
+    ]  # fmt: skip
+    for view in itertools.permutations(rows):
+        assert _workers(pl.DataFrame(view), [1.0]).rows == [["s", none_suffices(None)]]
+    for view in itertools.permutations(rows[1:]):
+        assert _workers(pl.DataFrame(view), [1.0]).rows == [["s", none_suffices(7)]]
 
 
 @pytest.mark.parametrize(

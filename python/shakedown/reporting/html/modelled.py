@@ -233,8 +233,7 @@ def _workers(view: pl.DataFrame, rates: Sequence[float]) -> Table:
     rows: Sequence[Row] = view.select("label", "rate_per_s", *needs, "missing", "basis").to_dicts()
     for row in rows:
         key = (row["label"], row["rate_per_s"])
-        needed = row["workers_needed"]
-        if key not in found or needed is None or needed > (found[key]["workers_needed"] or math.inf):
+        if key not in found or _need(row) > _need(found[key]):
             found[key] = row
         if row["missing"]:
             least.add(key)
@@ -258,6 +257,14 @@ def _workers(view: pl.DataFrame, rates: Sequence[float]) -> Table:
         "and bearer that need the most; in parentheses: its range, from the ranges of the figures."
     )
     return Table(["suite", *(f"at {one:g}/s" for one in rates)], body, len(rates), caption, "modelled")
+
+
+def _need(row: Row) -> tuple[float, float]:
+    """The number of workers and its low end, for comparison; no sufficient number is more than any."""
+    low, needed = (
+        math.inf if row[key] is None else float(row[key]) for key in ("workers_needed_low", "workers_needed")
+    )
+    return needed, low
 
 
 def _missing(results: Results) -> Table:
