@@ -54,14 +54,13 @@ def fleets(table: pl.DataFrame) -> pl.DataFrame:
     `energy_basis`, `energy_missing`, `wake_tail_j`, `wake_tail_low_j`, `wake_tail_high_j`, `wake_tail_basis`,
     `wake_tail_missing`, `basis` (of the times), `missing` (why they are lower bounds), `unstable` (1, 0, or
     null if unknown),
-    `utilisation`, `records_utilisation` (the part of it for records), `offered`, `recovery_s` (also null if
-    clients failed), `last_ready_s` (of the clients that did not fail; null in results of earlier versions;
-    these are null if work has no cost figure; `utilisation_low` and similar columns are lower bounds),
-    `in_flight`, the
-    three `modelled_…_s`, `width_s` of the time series,
-    `without_cost`;
+    `utilisation`, `records_utilisation` (the part of it for records), `offered`, `recovery_s`, `last_ready_s`
+    (of the clients that did not fail; `recovery_s` is null if clients failed). All of these are null if work
+    has no cost figure; `utilisation_low` and similar columns are lower bounds. `in_flight`, the three
+    `modelled_…_s`, `width_s` of the time series, `without_cost`;
     `endpoints`: the stacks whose engines ran; `mix`: the mixture of clients, null for clients of one kind;
-    `imprecise`: why figures are less precise than requested; `saturated`: cells that are saturated.
+    `imprecise`: why figures are less precise than requested; `saturated`: cells, or a limit of
+    handshakes, that cannot carry the clients.
     """
     rows = table.filter((pl.col("kind") == "simulated") & pl.col("item").is_null())
     names: Names = {

@@ -113,7 +113,9 @@ def kind_points(results: Results, row: Row, kinds: Sequence[Row]) -> list[tuple[
 
 
 def last_s(row: Row) -> float:
-    """When the last client was ready, as far as it is known."""
+    """When the last client was ready, as far as it is known. Folders written before `last_ready_s` was saved
+    have the recovery time only.
+    """
     names = ("last_ready_s", "last_ready_low_s", "recovery_s", "recovery_low_s")
     return float(next((row[name] for name in names if row[name]), 0.0))
 
