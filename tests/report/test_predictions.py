@@ -19,7 +19,7 @@ from shakedown.native.scenario import Places, Scenario
 from shakedown.reporting.charts.figure import NARROW_PX, WIDE_PX, draw
 from shakedown.reporting.charts.map import STEPS_S, time_map
 from shakedown.reporting.charts.queue import queue_curves
-from shakedown.reporting.columns.modelled import none_suffices
+from shakedown.reporting.columns.capacity import none_suffices
 from shakedown.reporting.columns.notes import MAX_REASONS, not_estimated
 from shakedown.reporting.figures import (
     BASIS_MARKS,
