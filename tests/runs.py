@@ -18,6 +18,18 @@ from shakedown.schema import decode
 
 COMMAND = (sys.executable, "-m", "shakedown")
 
+TAILLESS = """
+schema = 2
+name = "tailless"
+title = "T"
+date = "2024"
+up = {rate_bps = 1e6, delay_ms = 10}
+down = {rate_bps = 1e6, delay_ms = 10}
+energy = {send_w = 1, receive_w = 1, idle_w = 0.5, spread = 1.2}
+source = {rate = "x", delay = "x", energy = "x"}
+"""
+"""A bearer whose inactivity tail has no figure; its energies for connected radios have."""
+
 
 def printed(done: subprocess.CompletedProcess[str], kind: Any = None) -> list[dict[str, Any]]:
     """The objects that a successful command printed with --json, checked against a type."""

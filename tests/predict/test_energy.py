@@ -10,6 +10,7 @@ import pytest
 from msgspec import structs
 from tools.energy_table import DEVICES, PAGE, lines
 
+import runs
 import shakedown
 from shakedown.cli import exit_status
 from shakedown.errors import InputError
@@ -193,17 +194,7 @@ def test_dominant_unknown_gives_no_energy_and_no_battery_life(capsys, monkeypatc
 def test_unknown_tail_is_named_as_energy_for_wake_and_tail(capsys, tmp_path):
     """The energy of the handshake itself is known."""
     path = tmp_path / "tailless.toml"
-    path.write_text(
-        """schema = 2
-name = "tailless"
-title = "T"
-date = "2024"
-up = {rate_bps = 1e6, delay_ms = 10}
-down = {rate_bps = 1e6, delay_ms = 10}
-energy = {send_w = 1, receive_w = 1, idle_w = 0.5, spread = 1.2}
-source = {rate = "x", delay = "x", energy = "x"}
-"""
-    )
+    path.write_text(runs.TAILLESS)
     assert exit_status(["predict", PSK, "--device", "cortex-m4", "--bearer", str(path)]) == 0
     out = capsys.readouterr().out
     note = (

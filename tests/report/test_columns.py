@@ -16,9 +16,10 @@ from scipy import stats
 from shakedown.errors import InputError
 from shakedown.reporting.columns import ALWAYS, ROOM, USUAL, WIDE, Column, Selection, label, named, shared
 from shakedown.reporting.columns.capacity import CAPACITIES
+from shakedown.reporting.columns.fleet_notes import imprecise, saturation
 from shakedown.reporting.columns.measured import HANDSHAKES, student, uncertainty
 from shakedown.reporting.columns.modelled import PREDICTIONS
-from shakedown.reporting.columns.simulated import FLEETS, imprecise, saturation, utilisation
+from shakedown.reporting.columns.simulated import FLEETS, utilisation
 from shakedown.reporting.figures import (
     bounded,
     energy,

@@ -77,23 +77,11 @@ def test_report_names_missing_costs_of_energies_and_times(results, tmp_path):
     )
 
 
-TAILLESS = """
-schema = 2
-name = "tailless"
-title = "T"
-date = "2024"
-up = {rate_bps = 1e6, delay_ms = 10}
-down = {rate_bps = 1e6, delay_ms = 10}
-energy = {send_w = 1, receive_w = 1, idle_w = 0.5, spread = 1.2}
-source = {rate = "x", delay = "x", energy = "x"}
-"""
-
-
 def test_unknown_tail_leaves_the_energy_of_the_handshake_known(tmp_path, monkeypatch):
     """If only the tail has no figure, tables have the energy, and captions name wake and tail alone."""
     profile = tmp_path / "shakedown" / "bearers" / "tailless.toml"
     profile.parent.mkdir(parents=True)
-    profile.write_text(TAILLESS)
+    profile.write_text(runs.TAILLESS)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     results = runs.results(
         tmp_path,

@@ -114,7 +114,7 @@ def _counts(counts: dict[str, int]) -> str:
 
 
 def _show_run(found: AttachRun, selection: Selection) -> None:
-    from shakedown.reporting.columns.simulated import bases
+    from shakedown.reporting.columns.fleet_notes import bases
 
     say = note if selection.csv else echo
     where = ("roaming" if found.roaming else "at home") + (", from idle" if found.from_idle else "")

@@ -189,9 +189,13 @@ class _Search:
             ):
                 break
             precision = CLOSE_PRECISION
-        is_within = known and value_s + margin_s <= self.within_s
-        is_within = is_within and self.failed(found) <= max_failed_share(self.percentile)
-        return found if is_within else None
+        return found if known and self.meets_limit(found) else None
+
+    def meets_limit(self, found: Simulated) -> bool:
+        """Whether the whole interval is within the limit, and few enough clients failed."""
+        value_s, margin_s = self.limited_figure(found)
+        few_failed = self.failed(found) <= max_failed_share(self.percentile)
+        return few_failed and value_s + margin_s <= self.within_s
 
     @staticmethod
     def reached(found: Simulated) -> float:
@@ -262,12 +266,9 @@ class _Search:
         for number, clients in enumerate(CONFIRMING_CLIENTS, start=1):
             settled = settle(replace(fleet, clients=clients))
             found = run(Job(self.one, None, settled, self.workers, (self.seed + number) % MAX_NUMBER))
-            value_s, margin_s = self.limited_figure(found)
             reached = None if found.precision is None else found.precision.reached
             # An overloaded cell with few of the clients hardly changes a percentile, but widens intervals.
-            if reached is None or reached > TRIED_PRECISION or value_s + margin_s > self.within_s:
-                return False
-            if self.failed(found) > max_failed_share(self.percentile):
+            if reached is None or reached > TRIED_PRECISION or not self.meets_limit(found):
                 return False
         self.confirmed_clients = sum(CONFIRMING_CLIENTS)
         return True

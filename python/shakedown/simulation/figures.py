@@ -63,12 +63,14 @@ SATURATED = 0.99
 """From this utilisation on, workers are considered to have no idle time."""
 
 
-def is_unstable(settled: Settled, report: Mapping[str, Any], missing: Sequence[str]) -> bool | None:
+def is_unstable(
+    settled: Settled, report: Mapping[str, Any], missing: Sequence[str], carries: float | None
+) -> bool | None:
     """Whether more work arrives than the workers can do; None without a steady rate, or if it is unknown.
 
     An attempt that ends early leaves work undone, and a client that tries again adds work. If attempts
     failed, the answer is therefore known only if the workers' idle time agrees with the computed load. Work
-    without a figure may make attempts end early.
+    without a figure may make attempts end early. `carries` is the result of `carried`.
     """
     if report["offered"] is None:
         return None
@@ -78,7 +80,7 @@ def is_unstable(settled: Settled, report: Mapping[str, Any], missing: Sequence[s
     if not unstable and settled.fleet.max_handshakes is not None:
         # Clients that wait to be accepted cause no work yet.
         precision = report["precision"]
-        if carried(settled, report, missing) is not None or not (precision and precision["is_settled"]):
+        if carries is not None or not (precision and precision["is_settled"]):
             return None
     saturated = report["utilisation"] >= SATURATED
     return unstable if unstable == saturated or not report["attempt_failures"] else None
@@ -119,6 +121,7 @@ def figures(
     basis = known_basis([*(side for one in clients for side in one.sides()), *records])
     energy, energy_basis, bounded, wake_tail = _energies(clients, settled)
     last_s = report["last_ready_s"] if bounded_times and report["completed"] else None
+    carries = carried(settled, report, everything)
 
     def times(name: str, *, bounded: bool = bounded_times) -> dict[str, Any]:
         return spread(report[name], everything, bounded=bounded, basis=basis)
@@ -143,8 +146,8 @@ def figures(
         # If any cost is missing, the server's costs are also at their lower bounds (`spec.with_lowest_work`).
         "utilisation": load(report["utilisation"]),
         "offered": None if report["offered"] is None else simulated(report["offered"], basis, everything),
-        "unstable": is_unstable(settled, report, everything),
-        "carried": carried(settled, report, everything),
+        "unstable": is_unstable(settled, report, everything, carries),
+        "carried": carries,
         "workers": workers,
         "servers": fleet.servers,
         "balance": fleet.balance,

@@ -256,7 +256,7 @@ def common(scenario: Scenario, found: Found) -> Row:
 
 
 def rows(scenario: Scenario, found: Found) -> Iterator[Row]:
-    from shakedown.reporting.columns.simulated import imprecise, saturation
+    from shakedown.reporting.columns.fleet_notes import imprecise, saturation
 
     fleet = _fleet(scenario)
     yield fact("simulated.arrivals", _named(fleet.arrivals))
@@ -416,7 +416,7 @@ def printed(found: Found) -> Iterable[Simulated | SimulatedMix]:
 
 
 def notes(found: Found) -> list[str]:
-    from shakedown.reporting.columns.simulated import imprecise, saturation
+    from shakedown.reporting.columns.fleet_notes import imprecise, saturation
 
     one = found.row
     if one is None:

@@ -19,6 +19,7 @@ from shakedown.reporting.columns import (
     label,
 )
 from shakedown.reporting.columns.flat import figure, flat, interval, marked_figure
+from shakedown.reporting.columns.fleet_notes import least_work_note, sent
 from shakedown.reporting.columns.modelled import FAILED, data, failed, failing, other_builds
 from shakedown.reporting.columns.notes import (
     assumptions,
@@ -26,7 +27,7 @@ from shakedown.reporting.columns.notes import (
     subjects,
 )
 from shakedown.reporting.columns.place import PLACE, place_title
-from shakedown.reporting.columns.simulated import least_work_note, sent, time_at_least
+from shakedown.reporting.columns.simulated import time_at_least
 from shakedown.reporting.figures import (
     NOTHING,
     as_given,

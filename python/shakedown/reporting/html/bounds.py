@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from shakedown.reporting.columns import Row
 from shakedown.reporting.columns.flat import parted
+from shakedown.reporting.columns.fleet_notes import bases, steady_notes
 from shakedown.reporting.columns.notes import ENERGIES, key_shares, no_energies, some
-from shakedown.reporting.columns.simulated import bases, saved_fleet, steady_notes
+from shakedown.reporting.columns.simulated import saved_fleet
 from shakedown.reporting.figures import legend, rounded_down, time
 
 
@@ -33,16 +34,10 @@ def lacking(rows: Sequence[Row]) -> str:
     based = bases((row["mix"] or row["label"], saved_fleet(row)) for row in rows)
     missing = dict.fromkeys(row["missing"] for row in rows if row["missing"])
     without = no_energies(
-        (
-            key,
-            missing,
-            row["mix"] or row["label"],
-            row["device"] or "",
-            row["bearer"] or "",
-        )
+        (key, parts, row["mix"] or row["label"], row["device"] or "", row["bearer"] or "")
         for row in rows
         for key in ENERGIES
-        if (missing := row[f"{parted(key)[0]}_missing"])
+        if (parts := row[f"{parted(key)[0]}_missing"])
     )
     steady = steady_notes((row["mix"] or row["label"], row["imprecise"], row["saturated"]) for row in rows)
     marks = legend(row[key] for row in rows for key in ("energy_basis", "wake_tail_basis"))

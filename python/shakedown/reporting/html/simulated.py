@@ -12,15 +12,9 @@ from shakedown.reporting.charts.map import RECOVERY_STEPS_S, time_map
 from shakedown.reporting.charts.storm import loads
 from shakedown.reporting.charts.theme import FILLS, INK
 from shakedown.reporting.columns import MAX_ROWS, Row
-from shakedown.reporting.columns.simulated import (
-    UNSTABLE,
-    recovery,
-    saved_fleet,
-    shown,
-    time_at_least,
-    utilisation,
-)
+from shakedown.reporting.columns.fleet_notes import UNSTABLE
 from shakedown.reporting.columns.simulated import failed as gave_up
+from shakedown.reporting.columns.simulated import recovery, saved_fleet, shown, time_at_least, utilisation
 from shakedown.reporting.figures import count, time, whole
 from shakedown.reporting.html.bounds import lacking, least_counts
 from shakedown.reporting.html.fleet_series import arrival_window_s, drawing, last_s, loads_of, points

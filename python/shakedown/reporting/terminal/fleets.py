@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from shakedown.reporting.columns import Column, Selection
+from shakedown.reporting.columns.fleet_notes import bases, few_clients, steady_notes
 from shakedown.reporting.columns.notes import key_shares
 from shakedown.reporting.columns.simulated import (
     CLIENTS,
     NOT_RECOVERED,
-    bases,
     clients_each,
-    few_clients,
     recovery,
     saved_fleet,
     saved_mix,
     shown,
-    steady_notes,
     utilisation,
 )
 from shakedown.reporting.figures import count

@@ -121,17 +121,11 @@ def _energies(rows: Sequence[Row], width: int) -> Iterator[str]:
         yield from _by_place(title, known, energy_text, width)
     shown = list(dict.fromkeys((row["device"], row["bearer"]) for row in rows))[:MAX_PLACES]
     yield from no_energies(
-        (
-            key,
-            missing,
-            row["label"],
-            row["device"],
-            row["bearer"],
-        )
+        (key, parts, row["label"], row["device"], row["bearer"])
         for row in rows
         for key in ENERGIES
         if row[key] is None
-        and (missing := row[f"{parted(key)[0]}_missing"])
+        and (parts := row[f"{parted(key)[0]}_missing"])
         and (row["device"], row["bearer"]) in shown
     )
     added = {
